@@ -1,1 +1,1 @@
-"""Decoders: pure functions on part scores, which know no features and no learning; one algorithm a file."""
+"""Decoders: pure functions of part scores, without features or learning; one algorithm per file."""

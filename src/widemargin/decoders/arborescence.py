@@ -10,12 +10,12 @@ become one group. An arc that enters this group replaces the cycle's own arc int
     arrivals[group, x] = max over members g of arrivals[g, x] − arrivals[g, the tail that g took]
 
 for each word x outside; ends[group, x] is the word that the best of these arcs leads to. There are at most 2n groups,
-and each costs O(n). At the end the groups are opened, last formed first: the arc that enters a group replaces the arcs
-of the member, the member's member, and so on, that it leads to (Camerini, Fratta & Maffioli 1979).
+and each costs O(n). At the end the groups are opened, last formed first. The arc that enters a group ends at one word,
+and replaces the arcs of all smaller groups that contain this word (Camerini, Fratta & Maffioli 1979).
 
-If only one word may be attached to the root, trees are compared first by the number of such words, then by score. Arcs
-from the root are therefore a last resort, taken by a group that no other arc enters. Such a group is never part of a
-cycle, so nothing is subtracted for these arcs, and nothing is lost to rounding, as it would be with a large penalty.
+If only one word may be attached to the root, trees are compared first by the number of words at the root, then by
+score. So a group takes an arc from the root only if no other arc enters it. Such a group is never part of a cycle, so
+nothing is subtracted for these arcs. A large penalty instead would lose precision to rounding.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from widemargin._types import FloatMatrix, IntVector, LongMatrix, LongVector
 class Contraction(NamedTuple):
     """Scratch space; words are the groups 1 … n, and groups formed by contraction come after them.
 
-    arrivals, ends : (≥ n + 1, ≥ n + 1) arrays, of rows × tails; −inf where a tail is inside the group
+    arrivals, ends : (≥ n + 1, ≥ n + 1) arrays, of rows × tails; −inf if the tail is inside the group
     group : for each word, the largest group it belongs to
     row : for each group, the row of `arrivals` and `ends` it uses
     parent : for each group, the group it has become part of; 0 if none
@@ -101,7 +101,7 @@ def _merge(c: Contraction, first: int, formed: int, n: int) -> None:
     while c.parent[g] == 0:
         c.parent[g] = formed
         row, ends = c.arrivals[c.row[g]], c.ends[c.row[g]]
-        # A forbidden arc is on a cycle only if every tree has one. Then any tree will do, but no score may become NaN.
+        # A forbidden arc is on a cycle only if every tree has one. Then any tree is as good, but no score may be NaN.
         taken = row[c.tail[g]] if row[c.tail[g]] > -np.inf else 0.0
         for x in range(n + 1):
             score, old = row[x] - taken, best[x]
@@ -118,7 +118,7 @@ def _merge(c: Contraction, first: int, formed: int, n: int) -> None:
 
 @kernel
 def _expand(c: Contraction, groups: int, heads: IntVector) -> None:
-    """Open the groups, last formed first; a group reached by the arc into a larger one takes no arc of its own."""
+    """Open the groups, last formed first; a group that the arc into a larger one enters loses its own arc."""
     for g in range(groups, 0, -1):
         if c.place[g] == 0:
             continue
@@ -143,6 +143,7 @@ def arborescence(scores: FloatMatrix, single_root: bool, heads: IntVector, c: Co
     heads : (n,) output; entry m − 1 is the head of the word m
     c : scratch space for n words or more
     """
+    # Places tell a cycle (> 0) from a finished path (−1). Each step places or forms a group: at most 2n steps in all.
     n = len(heads)
     _begin(scores, c)
     groups, rooted = n, False

@@ -3,23 +3,23 @@
     score(tree) = Σ over nodes span[i, j, l] + Σ over binary nodes (i, k, j, l) with children labelled p and q of
                   left[i, k, l] + left_rule[p, l]  +  right[k, j, l] + right_rule[q, l]
 
-A node is a span i … j with a label. A *half* is a child as its parent sees it: its two ends with the parent's label.
-Every score of a split belongs to one half or the other, so each half is maximised over the child's label once, in L²
-steps at most,
+A node is a span i … j with a label. A *half* is a child's span with the label of its parent. Every score of a split
+belongs to one half or the other, so each half is maximised over the child's label once, in L² steps at most,
 
     first[i, k, l]  = left[i, k, l]  + max over p of best[i, k, p] + left_rule[p, l]
     second[k, j, l] = right[k, j, l] + max over q of best[k, j, q] + right_rule[q, l]
     best[i, j, l]   = span[i, j, l]  + max over k of first[i, k, l] + second[k, j, l]
 
 and the loop over splits only adds two contiguous rows of labels: O(n² L² + n³ L). In practice far fewer than L² steps
-are taken: most labels of a child score so low that bounds on the rules rule them out below every parent.
+are taken: bounds on the rules show that most labels of a child are best for no parent.
 
 A span i … j is the row `cell(i, j)` of charts with n (n + 1) / 2 rows, and a column for every label. No back pointers
-are kept: the maxima are found again on the way down. Trees are written as nodes in preorder, each before its left and
-then its right half; −inf forbids what it scores.
+are kept: the maxima are found again on the way down. Trees are written as nodes in preorder: a node, its left half,
+then its right half. A score of −inf forbids a part.
 
-A *production* is a binary node with its split and the labels of both children, which no half knows. One production of
-every span may be *marked* (`Marks`), and scores something extra. Only its own split and label are maximised anew then.
+A *production* is a binary node with its split and the labels of both children, so it does not belong to one half. One
+production of every span may be *marked* (`Marks`) and get an extra score. Then only its split and label are maximised
+again.
 """
 
 from math import sqrt
@@ -57,8 +57,8 @@ class Charts(NamedTuple):
 class Marks(NamedTuple):
     """The marked productions, a row for every span as `cell` numbers them; no rows if none is marked at all.
 
-    `productions` has the columns split, label, left child's label and right child's label. A split at 0 says that no
-    production of this span is marked. `extra` is what the others score.
+    `productions` has the columns split, label, left child's label and right child's label. A split at 0 means that no
+    production of this span is marked. `extra` has the extra scores of the marked productions.
     """
 
     productions: IntMatrix
@@ -135,7 +135,7 @@ def wrong_node(nodes: IntMatrix, n: int, n_labels: int) -> int:
             ends[waiting] = end
             waiting += 1
             low, high = begin + 1, end - 1
-        else:  # next is the right child of the last that waits for one
+        else:  # next is the right child of the last node that waits for one
             at = end
             waiting -= 1
             low = high = ends[waiting] if waiting >= 0 else -1
@@ -150,7 +150,7 @@ def no_marks() -> Marks:
 
 @kernel
 def put_marks(nodes: IntMatrix, extra: FloatVector, marks: Marks) -> None:
-    """Mark all productions of a tree; `extra` has a score for each label of their nodes."""
+    """Mark all productions of a tree; `extra` has an extra score for each label of a node."""
     for r in range(len(nodes)):
         i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
         if j - i > 1:
@@ -168,7 +168,7 @@ def mark_of(i: int, j: int, marks: Marks) -> int:
 
 
 ROUNDING = 1e-9
-"""More than sums of a few scores can be off by, relative to their size."""
+"""A bound of the relative rounding error of sums of a few scores."""
 
 
 class Rules(NamedTuple):
@@ -194,9 +194,10 @@ def _bounded(scores: FloatMatrix) -> Rules:
 def _add_best_child(best: FloatVector, rules: Rules, row: FloatVector, best_child: FloatVector) -> None:
     """row[l] += max over p of best[p] + scores[p, l].
 
-    One child is worth at least `floor` to every parent. Children that are worth less to all parents, which is most of
-    them, are left out; what is as good up to rounding is not, so that the maxima are the same.
+    Some child gives every parent at least `floor`. Children that give all parents less, which are most of them, are
+    skipped; a margin for rounding keeps the maxima the same.
     """
+    # The label of the parent is the inner loop: a row of rules is contiguous, and the loop vectorises.
     n_labels = len(row)
     for child in range(n_labels):
         best_child[child] = best[child] + rules.least[child]
@@ -245,14 +246,14 @@ def _change(best: FloatVector, rule: FloatMatrix, parent: int, child: int, extra
 
 @kernel
 def _right_change(j: int, mark: int, filled: TreeParts, marks: Marks) -> float:
-    """How much the best right half changes by the mark, if the left half is as marked."""
+    """How much the mark changes the best right half, if the left half is that of the marked production."""
     k, label, right = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 3]
     return _change(filled.span[cell(k, j)], filled.right_rule, label, right, marks.extra[mark])
 
 
 @kernel
 def split_scores(i: int, j: int, label: int, filled: TreeParts, marks: Marks, scores: FloatVector) -> None:
-    """scores[k − i − 1] = first[i, k, label] + second[k, j, label], changed where a production is marked."""
+    """scores[k − i − 1] = first[i, k, label] + second[k, j, label], with the change that a marked production makes."""
     for k in range(i + 1, j):
         scores[k - i - 1] = filled.left[cell(i, k), label] + filled.right[cell(k, j), label]
     mark = mark_of(i, j, marks)
@@ -264,7 +265,7 @@ def split_scores(i: int, j: int, label: int, filled: TreeParts, marks: Marks, sc
 
 @kernel
 def left_scores(i: int, k: int, j: int, label: int, filled: TreeParts, marks: Marks, scores: FloatVector) -> None:
-    """scores[p]: those of the labels of the left half i … k of a node i … j."""
+    """scores[p] of each label p of the left half i … k of a node i … j."""
     best = filled.span[cell(i, k)]
     for child in range(len(best)):
         scores[child] = best[child] + filled.left_rule[child, label]
@@ -277,7 +278,7 @@ def left_scores(i: int, k: int, j: int, label: int, filled: TreeParts, marks: Ma
 def right_scores(
     i: int, k: int, j: int, label: int, left: int, filled: TreeParts, marks: Marks, scores: FloatVector
 ) -> None:
-    """scores[q]: those of the labels of the right half k … j of a node i … j whose left half is labelled `left`."""
+    """scores[q] of each label q of the right half k … j of a node i … j whose left half is labelled `left`."""
     best = filled.span[cell(k, j)]
     for child in range(len(best)):
         scores[child] = best[child] + filled.right_rule[child, label]
@@ -308,7 +309,7 @@ def fill(n: int, parts: TreeParts, marks: Marks) -> None:
                     label = marks.productions[mark, 1]
                     split_scores(i, j, label, parts, marks, splits)
                     span[at, label] = own + splits[highest(splits[: j - i - 1])]
-            # What begins with the first word is no right half, and what ends with the last is no left one.
+            # A span that begins with the first word is no right half, one that ends with the last word no left half.
             if i > 0:
                 _add_best_child(span[at], of_right, right[at], scratch)
             if j < n:
@@ -318,7 +319,7 @@ def fill(n: int, parts: TreeParts, marks: Marks) -> None:
 @kernel
 def put_halves(nodes: IntMatrix, r: int, k: int, left: int, right: int) -> None:
     """Split node r at k into halves with these labels."""
-    # Below its parent a left half of m words takes 2 m − 1 rows; the right half follows.
+    # A left half of m words takes the 2 m − 1 rows after its parent; the right half follows.
     i, j = nodes[r, 0], nodes[r, 1]
     one, other = r + 1, r + 2 * (k - i)
     nodes[one, 0], nodes[one, 1], nodes[one, 2] = i, k, left

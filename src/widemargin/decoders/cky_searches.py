@@ -1,16 +1,16 @@
 """The k best labelled binary trees of a sentence, and the best one through every node, from the charts of `cky`.
 
-**The k best** (Lawler 1972). A tree is a sequence of decisions: the label on top, then for each binary node, in
-preorder, where it is split, the label of its left half, and that of its right half. The chart knows what every decision
-is worth with the best of all that may follow, so no tree is decoded twice.
+**The k best** (Lawler 1972). A tree is a sequence of decisions: the label of the top node, then for each binary node,
+in preorder, its split, the label of its left half, and that of its right half. The chart gives the score of every
+choice followed by the best later decisions, so no tree is decoded twice.
 
 The trees not found yet are split into disjoint classes (tree, d). They share the decisions of `tree` before d. At d,
-they decide in a way that comes after that of `tree`, with ways sorted from best to worst. Afterwards, they are free.
-The best of a class takes the next best way at d, and loses the difference in worth. A found tree leaves the classes
-from its own d on. Candidates behind k others are never needed.
+they make a choice that comes after that of `tree`, with choices sorted from best to worst. Later decisions are free.
+The best tree of a class takes the next best choice at d, and loses the difference of the two scores. Each found tree
+adds the classes from its own d on. Candidates behind k others are never needed.
 
 **Through a node.** Let the charts be filled. *Outside*, outer[i, j, l] is the best score of a tree with the node
-(i, j, l), without that of the node and all below. For halves, what is left out begins with the half itself:
+(i, j, l), without the scores of this node and all nodes below. The outer score of a half also leaves out the half:
 
     outer_first[i, k, l]  = max over j of outer[i, j, l] + span[i, j, l] + second[k, j, l]
     outer_second[k, j, l] = max over i of outer[i, j, l] + span[i, j, l] + first[i, k, l]
@@ -18,7 +18,7 @@ from its own d on. Candidates behind k others are never needed.
                                    outer_second[i, j, l] + right[i, j, l] + right_rule[p, l]
 
 The best tree with the node (i, j, l) split at k scores outer[i, j, l] + span[i, j, l] + first[i, k, l] +
-second[k, j, l]. Its upper part is found by climbing from the node to the top, where the maxima are found again.
+second[k, j, l]. Climbing from the node to the top, which finds the maxima again, gives the nodes above it.
 """
 
 from typing import NamedTuple
@@ -43,11 +43,11 @@ from widemargin.decoders.cky import (
 from widemargin.decoders.top import highest
 
 TOP, SPLIT, LEFT, RIGHT = range(4)
-"""Kinds of decisions: that at node r has the number 3 r + kind, and the top label 0."""
+"""Kinds of decisions: the decision of a kind at node r has the number 3 r + kind, the top label the number 0."""
 
 
 class Candidates(NamedTuple):
-    """Trees by their scores, best first: from which tree they come, which decision they change, and to what."""
+    """Trees by score, best first: the tree that each comes from, the decision that it changes, and the new choice."""
 
     totals: FloatVector
     origins: IntVector
@@ -62,7 +62,7 @@ def _kind(decision: int) -> int:
 
 @kernel
 def _ways(decision: int, nodes: IntMatrix, filled: TreeParts, marks: Marks, scores: FloatVector) -> tuple[int, int]:
-    """Write what all ways to decide are worth; return how many there are, and which one the tree takes."""
+    """Write the scores of all choices of a decision; return how many there are, and the tree's own choice."""
     kind, n_labels = _kind(decision), filled.span.shape[1]
     if kind == TOP:
         top = filled.span[cell(0, nodes[0, 1])]
@@ -84,7 +84,7 @@ def _ways(decision: int, nodes: IntMatrix, filled: TreeParts, marks: Marks, scor
 
 @kernel
 def _next(scores: FloatVector, n: int, chosen: int) -> int:
-    """The best of the ways that come after `chosen`: worse, or as good with a higher number; −1 if there is none."""
+    """The best choice after `chosen`: worse, or equally good with a higher number; −1 if there is none."""
     following = -1
     for way in range(n):
         after = scores[way] < scores[chosen] or (scores[way] == scores[chosen] and way > chosen)
@@ -95,7 +95,7 @@ def _next(scores: FloatVector, n: int, chosen: int) -> int:
 
 @kernel
 def _enter(found: int, total: float, origin: int, decision: int, choice: int, candidates: Candidates) -> None:
-    """Enter a candidate behind all that are as good, and drop the last."""
+    """Insert a candidate behind all that are at least as good, and drop the last."""
     place = len(candidates.totals)
     while place > found and total > candidates.totals[place - 1]:
         place -= 1
@@ -110,7 +110,8 @@ def _enter(found: int, total: float, origin: int, decision: int, choice: int, ca
 
 @kernel
 def _change(decision: int, choice: int, nodes: IntMatrix, filled: TreeParts, marks: Marks, scores: FloatVector) -> None:
-    """Decide otherwise, and everything that depends on it as well as can be."""
+    """Change a decision, and make the best decisions for everything that depends on it."""
+    # Only nodes from `first` on are unfolded again: a new label on the right leaves the left half as it is.
     kind, n_labels = _kind(decision), filled.span.shape[1]
     if kind == TOP:
         nodes[0, 2] = choice
@@ -168,7 +169,7 @@ def cky_kbest(n: int, parts: TreeParts, marks: Marks, trees: IntMatrix, totals: 
         for other in range(decision, 3 * len(nodes) + 1):
             r = (other - 1) // 3
             if other > 0 and nodes[r, 1] - nodes[r, 0] == 1:
-                continue  # words decide nothing
+                continue  # single words have no decisions
             n_ways, chosen = _ways(other, nodes, parts, marks, scores)
             following = _next(scores, n_ways, chosen)
             if following >= 0 and scores[following] > -np.inf:
@@ -208,6 +209,7 @@ def outside(n: int, parts: TreeParts, filled: TreeParts, outer: Charts) -> None:
     filled : the same after `cky.fill`
     outer : the output
     """
+    # Parents before children: every span that contains i … j ends later, or ends at j and begins earlier.
     n_cells, n_labels = n * (n + 1) // 2, parts.span.shape[1]
     for chart in outer:
         chart[:n_cells] = -np.inf
@@ -244,7 +246,8 @@ def _best_parent(half: FloatVector, part: FloatVector, rules: FloatVector) -> tu
 def _climb(
     n: int, i: int, j: int, label: int, parts: TreeParts, filled: TreeParts, outer: Charts, path: IntMatrix
 ) -> int:
-    """Write the nodes above (i, j, label) to `path`, from this node up to the top; return how many there are."""
+    """Write the nodes from (i, j, label) up to the top to `path`; return how many there are."""
+    # The first candidate is taken even with a score of −inf, so that forbidden nodes still give a tree.
     size = 0
     while True:
         path[size, 0], path[size, 1], path[size, 2] = i, j, label
@@ -289,10 +292,11 @@ def tree_through(
     marks: Marks,
     nodes: IntMatrix,
 ) -> None:
-    """Write the best tree with the node (i, j, label), split at `split`; 0 for where it is best.
+    """Write the best tree with the node (i, j, label), split at `split`; 0 chooses the best split.
 
     `marks` count for the halves of this node alone, and only if the split is given.
     """
+    # Down the climbed path, each step unfolds the other half; r follows the path through the rows of the preorder.
     n_labels, unmarked = filled.span.shape[1], no_marks()
     path, scores = np.empty((n, 3), dtype=np.int32), np.empty(max(n, n_labels))
     size = _climb(n, i, j, label, parts, filled, outer, path)

@@ -9,10 +9,10 @@
     inside[i, j, l] = span[i, j, l]  + log Σ_k exp(first[i, k, l] + second[k, j, l])
 
 A sum over the labels of a child is a product with a table of exponentials, each divided by the largest of its column.
-Where the largest terms underflow there, it is summed again from logarithms.
+If even the largest terms underflow, the sum is computed again from logarithms.
 
-*Outside* is the adjoint of that: the derivative of log Z by the score of a part is the probability, or for a rule the
-expected number, of that part. Each sum hands its own derivative down to its terms, in proportion to their shares.
+*Outside* is the adjoint of *inside*: the derivative of log Z by the score of a part is the probability of the part, or
+the expected count of a rule. Each sum hands its own derivative down to its terms, in proportion to their shares.
 """
 
 from math import exp, inf, log
@@ -66,6 +66,7 @@ def _sum_children(
     inside: FloatVector, rules: Rules, part: FloatVector, half: FloatVector, weights: FloatVector
 ) -> None:
     """half[l] = part[l] + log Σ_p exp(inside[p] + rules[p, l])."""
+    # L exponentials and L² products instead of L² exponentials; only sums that underflow need the slow way.
     n_labels = len(half)
     top = exponentials(inside, weights)
     for label in range(n_labels):
@@ -89,6 +90,7 @@ def _sum_splits(
     i: int, j: int, first: FloatMatrix, second: FloatMatrix, row: FloatVector, tops: FloatVector, sums: FloatVector
 ) -> None:
     """row[l] += log Σ_k exp(first[i, k, l] + second[k, j, l])."""
+    # Two passes over the splits, maxima first, so that no exponential overflows; labels are the contiguous inner loop.
     n_labels = len(row)
     for label in range(n_labels):
         tops[label], sums[label] = -inf, 0.0
@@ -120,7 +122,7 @@ def _change(inside: FloatVector, rules: Rules, parent: int, child: int, extra: f
 
 @kernel
 def right_change(j: int, mark: int, tables: Tables, scratch: Charts, marks: Marks, terms: FloatVector) -> float:
-    """How much the sum over right halves changes by the mark, if the left half is as marked."""
+    """How much the mark changes the sum over right halves, if the left half is that of the marked production."""
     k, label, right = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 3]
     return _change(scratch.nodes[cell(k, j)], tables.right, label, right, marks.extra[mark], terms)
 
@@ -129,7 +131,7 @@ def right_change(j: int, mark: int, tables: Tables, scratch: Charts, marks: Mark
 def marked_splits(
     i: int, j: int, mark: int, tables: Tables, scratch: Charts, marks: Marks, terms: FloatVector
 ) -> FloatVector:
-    """first[i, k, l] + second[k, j, l] for every k, where l and one of the splits are marked."""
+    """first[i, k, l] + second[k, j, l] for the marked label l and every k, with the change at the marked split."""
     marked, label, left = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 2]
     scores = np.empty(j - i - 1)
     for k in range(i + 1, j):
@@ -158,7 +160,7 @@ def inside_sums(n: int, parts: TreeParts, tables: Tables, marks: Marks, scratch:
                     label = marks.productions[mark, 1]
                     splits = marked_splits(i, j, mark, tables, scratch, marks, tops)
                     row[label] = parts.span[at, label] + log_sum(splits)
-            # What begins with the first word is no right half, and what ends with the last is no left one.
+            # A span that begins with the first word is no right half, one that ends with the last word no left half.
             if j < n:
                 _sum_children(row, tables.left, parts.left[at], first[at], tops)
             if i > 0:
@@ -193,6 +195,8 @@ def _share_children(
     ratios: FloatVector,
 ) -> None:
     """Hand the probabilities `halves` of a half down to the labels of the child, and to the `counts` of rules."""
+    # As in `_sum_children`: exp(inside[p] + rules[p, l] − total) is weights[p] · factors[p, l] · ratio[l], unless the
+    # sum underflowed.
     n_labels = len(half)
     top = exponentials(inside, weights)
     for label in range(n_labels):
@@ -229,7 +233,8 @@ def _share_splits(
     marked: int,
     totals: FloatVector,
 ) -> None:
-    """Hand the probabilities `nodes` of the labels of i … j down to the halves of its splits; not that of `marked`."""
+    """Hand the probabilities `nodes` of the labels of i … j down to the halves of its splits, except for `marked`."""
+    # An infinite total makes the share of skipped labels zero, without a branch in the inner loop.
     n_labels = len(nodes)
     row = scratch.nodes[cell(i, j)]
     for label in range(n_labels):
@@ -255,7 +260,8 @@ def _share_labels(
     counts: FloatMatrix,
     terms: FloatVector,
 ) -> float:
-    """Hand `share` down to the labels of one half, of which `child` scores `extra` more; return what it gets."""
+    """Hand `share` down to the labels of one half, where `child` scores `extra` more; return the share of `child`."""
+    # The factors of `Rules` do not include `extra`, so the shares are computed from the scores.
     total = 0.0
     for label in range(len(inside)):
         terms[label] = inside[label] + rules.scores[label, parent]
@@ -285,9 +291,10 @@ def _share_marked(
 ) -> None:
     """Hand the probability of the marked label of i … j down to the halves of its splits.
 
-    Halves of the marked split do not share theirs like others of the same kind. What they get goes right to their
-    labels, and for the halves themselves to `by_themselves`.
+    The extra score changes how the halves of the marked split divide their probability among labels. So their
+    probability goes directly to these labels, and `by_themselves` keeps it for the halves themselves.
     """
+    # The left label decides whether the right half gets the extra: only the share `both` of the marked left label does.
     marked, label, left = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 2]
     node = posteriors.span[cell(i, j), label]
     if node == 0.0:
@@ -314,7 +321,7 @@ def _share_marked(
 
 @kernel
 def inside_outside(n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts, scratch: Charts) -> float:
-    """Write the probability of every part, of rules the expected number, to `posteriors`, and return log Z.
+    """Write the probability of every part, or the expected count of a rule, to `posteriors`, and return log Z.
 
     Scores may be −inf; if no tree is possible, log Z = −inf, and everything else is 0.
 
@@ -326,6 +333,7 @@ def inside_outside(n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts
     posteriors : the output, of the same shapes as `parts`
     scratch : charts for at least `n` words
     """
+    # Parents come before children, so all shares of a span have arrived before it hands them on.
     n_cells, n_labels = n * (n + 1) // 2, parts.span.shape[1]
     tables = Tables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
     total = inside_sums(n, parts, tables, marks, scratch)

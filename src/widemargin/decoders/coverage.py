@@ -1,17 +1,17 @@
-"""Choose items within a budget by their own values and by what they cover: an integer programme.
+"""Choose items within a budget, by their own values and by the concepts that they cover: an integer programme.
 
     max Σ_i v_i s_i + Σ_c u_c z_c,   Σ_i cost_i s_i ≤ budget,   s_i ∈ {0, 1},   z_c = max of s_i over the items with c
 
-This is the model of Gillick & Favre (2009) with values of either sign. A concept c counts once however often it is
-covered. Only one side of z_c = max s_i ever matters:
+This is the model of Gillick & Favre (2009) with values of either sign. A concept c counts once, however many chosen
+items have it. Only one side of z_c = max s_i ever matters:
 
     u_c > 0    z_c ≤ Σ_i s_i       as large as it can be anyway
     u_c < 0    z_c ≥ s_i, each i   as small as it can be anyway
 
-so z may be continuous, and the programme has a row for each concept worth having and one for each place of the others.
-HiGHS solves it by branch and bound, through SciPy. Ended early by a limit, it has the best items found so far and an
-upper bound on the value of all others; a greedy choice is there to be better than nothing. The tolerances of HiGHS are
-about a millionth of the largest value.
+so z may be continuous, and the programme has a row for each concept with u_c > 0 and one for each item of a concept
+with u_c < 0. HiGHS solves it by branch and bound, through SciPy. If a limit ends the search early, HiGHS returns the
+best items found so far and an upper bound on the value of all others; a greedy choice replaces these items if it is
+better. The tolerances of HiGHS are about a millionth of the largest value.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from widemargin.errors import DataError, WidemarginError
 LARGEST = 1e3  # values are scaled to this, so that HiGHS's absolute tolerance of 1e-6 is small beside them
 TINY = 1e-300
 OPEN = 1e-6  # a relative distance to the bound that tolerances do not explain
-SOLVED, OUT_OF_TIME, OTHER = 0, 1, 4  # SciPy's status; a limit of nodes is among the others
+SOLVED, OUT_OF_TIME, OTHER = 0, 1, 4  # SciPy's status; a limit of nodes is reported as OTHER
 
 
 class Coverage(NamedTuple):
@@ -58,7 +58,8 @@ class Coverage(NamedTuple):
 class Limits(NamedTuple):
     """When to give up: after so many seconds, or so many nodes of the search; None for never.
 
-    Seconds depend on the machine and its load, so results with a limit of seconds may not repeat. Nodes do.
+    Seconds depend on the machine and its load, so results with a limit of seconds may differ from run to run. Results
+    with a limit of nodes do not.
     """
 
     seconds: float | None = None
@@ -98,7 +99,7 @@ def best_items(
 def _greedy(
     coverage: Coverage, usable: BoolVector, item_values: FloatVector, concept_values: FloatVector
 ) -> BoolVector:
-    """Items taken one by one, each the one that adds most for its cost, as long as any adds something."""
+    """A greedy choice: add the item with the greatest gain per cost until none gains anything."""
     chosen, left = np.zeros(coverage.n_items, dtype=np.bool_), usable.copy()
     while left.any():
         new = np.where(coverage.covered(chosen), 0.0, concept_values)[coverage.concept]
@@ -111,14 +112,14 @@ def _greedy(
 
 
 def _usable(coverage: Coverage, item_values: FloatVector, concept_values: FloatVector) -> BoolVector:
-    """The items that some set may be better with: any other adds v_i + Σ max(u_c, 0) ≤ 0 at most, or costs too much."""
+    """The items that can improve some set; all others add at most v_i + Σ max(u_c, 0) ≤ 0, or exceed the budget."""
     worth = np.maximum(concept_values, 0.0)[coverage.concept]
     most = item_values + np.bincount(coverage.items, weights=worth, minlength=coverage.n_items)
     return (most > 0.0) & (coverage.costs <= coverage.budget)
 
 
 def _at_most(coverage: Coverage, usable: BoolVector, item_values: FloatVector, concept_values: FloatVector) -> float:
-    """A bound that holds without any search: everything of positive value."""
+    """A bound that needs no search: the sum of all positive values."""
     return float(
         np.maximum(item_values[usable], 0.0).sum() + np.maximum(concept_values[coverage.covered(usable)], 0.0).sum()
     )
@@ -133,8 +134,8 @@ def _solved(
     matrix, upper, concepts = _rows(coverage, items, concept_values)
     values = np.concatenate([item_values[items], concept_values[concepts]])
     scale = LARGEST / max(float(np.abs(values).max()), TINY)
-    # Without presolving: a fifth faster for budgets of few items, and HiGHS 1.12 less often writes a line of its own to
-    # the standard output, which it does when it has to repair a solution of a presolved programme.
+    # Without presolving: a fifth faster for budgets of few items. HiGHS 1.12 also writes a line to the standard output
+    # when it repairs a solution of a presolved programme.
     given = {"presolve": False, "mip_rel_gap": 0.0, "time_limit": limits.seconds, "node_limit": limits.nodes}
     options: Any = {name: value for name, value in given.items() if value is not None}
     result = milp(
@@ -153,7 +154,7 @@ def _solved(
 
 
 def _rows(coverage: Coverage, items: LongVector, concept_values: FloatVector) -> tuple[Any, FloatVector, LongVector]:
-    """The constraints, rows · (s, z) ≤ upper, over the `items` and the concepts that they have and that count."""
+    """The constraints, rows · (s, z) ≤ upper, over the `items` and their concepts of non-zero value."""
     from scipy.sparse import csr_array
 
     column = np.full(coverage.n_items, -1, dtype=np.int64)
@@ -162,7 +163,7 @@ def _rows(coverage: Coverage, items: LongVector, concept_values: FloatVector) ->
     s, concept = column[coverage.items[kept]], coverage.concept[kept]
     concepts, z = np.unique(concept, return_inverse=True)
     good = concept_values[concepts] > 0.0
-    # Row 0 is the budget. Then each good concept has a row, z − Σ s ≤ 0, and each place of a bad one, s − z ≤ 0.
+    # Row 0 is the budget. A concept with u > 0 has a row z − Σ s ≤ 0, one with u < 0 a row s − z ≤ 0 for each item.
     n_good, entry_good = int(good.sum()), good[z]
     row_of_good = np.cumsum(good)
     n_bad = int((~entry_good).sum())

@@ -2,8 +2,8 @@
 
     score(tree) = Σ_m scores[head(m), m] [+ sibling[head(m), s(m), m]]
 
-over words m = 1 … n; head 0 is the artificial root, left of all words. s(m) is the sibling before m: the next modifier
-of head(m) on the same side and nearer to it; s(m) = head(m) if there is none.
+over words m = 1 … n; head 0 is the artificial root, left of all words. s(m) is the sibling before m: among the
+modifiers of head(m) between head(m) and m the one nearest to m; s(m) = head(m) if there is none.
 
 A tree is projective if every word between m and head(m) descends from head(m). With i < j, in either direction:
 
@@ -18,9 +18,9 @@ If siblings are scored, a word is attached to its head next to the sibling befor
     arcs[h, m] = scores[h, m] + max( halves[m, h±1] + sibling[h, h, m],
                                      max over s between h and m of arcs[h, s] + facing(s, m) + sibling[h, s, m] )
 
-Everything takes O(n³). Halves are stored by their ends as well, ended[e, h] = halves[h, e], so that all three maxima
-run along rows, in one loop whose three chains of comparisons overlap. No back pointers are kept, since finding the
-maxima again along the best tree takes only O(n²) in all.
+Everything takes O(n³). Halves are also stored by their ends, ended[e, h] = halves[h, e], so that all three maxima run
+along rows, in one loop whose three chains of comparisons overlap. No back pointers are kept, since finding the maxima
+again along the best tree takes only O(n²) in all.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from widemargin._types import FloatMatrix, IntVector, LongMatrix, LongVector
 class Chart(NamedTuple):
     """Scratch space: the tables above, with between[i, j] = between[j, i] = facing(i, j) if siblings are scored.
 
-    `pending` has the half trees still to be written, as rows (head, end), and `n_pending` their number.
+    `pending` holds the half trees still to be written, as rows (head, end), and `n_pending` their number.
     """
 
     halves: FloatMatrix
@@ -73,7 +73,7 @@ def inside(chart: Chart, i: int, j: int) -> tuple[float, float, float]:
 
 @kernel
 def _attached(chart: Chart, sibling: FloatMatrix, i: int, j: int) -> tuple[float, float]:
-    """arcs[i, j] and arcs[j, i], without the scores of the arcs; −inf for the root, which hangs on nothing."""
+    """arcs[i, j] and arcs[j, i], without the scores of the arcs; −inf for the root, which has no head."""
     arcs_i, arcs_j = chart.arcs[i], chart.arcs[j]
     facing_i, facing_j = chart.between[i], chart.between[j]
     after_i, after_j = sibling[i], sibling[j]
@@ -92,6 +92,7 @@ def _attached(chart: Chart, sibling: FloatMatrix, i: int, j: int) -> tuple[float
 @kernel
 def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: Chart) -> None:
     """Fill in all tables."""
+    # A single root has one child, so its half tree joins that child's two halves after all others are known.
     n, second = len(scores) - 1, len(sibling) > 0
     chart.halves[0, 0] = 0.0
     for j in range(1, n + 1):
@@ -128,7 +129,7 @@ def _farthest_child(chart: Chart, head: int, end: int) -> int:
 
 @kernel
 def _push(chart: Chart, head: int, end: int) -> None:
-    """Add a half tree to those to be written, if it is more than its head."""
+    """Add a half tree to those to be written, unless it is only its head."""
     if head != end:
         count = chart.n_pending[0]
         chart.pending[count, 0], chart.pending[count, 1] = head, end
@@ -175,6 +176,8 @@ def eisner(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, heads: 
     heads : (n,) output; entry m − 1 is the head of the word m
     chart : scratch space for n words or more
     """
+    # With scores of siblings, the inner loop goes from child to child towards the head. Without, it stops after one:
+    # the head's shorter half tree holds its nearer children.
     n, second = len(heads), len(sibling) > 0
     _fill(scores, sibling, single_root, chart)
     chart.n_pending[0] = 0

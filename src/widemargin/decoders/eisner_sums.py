@@ -3,10 +3,10 @@
     p(tree) = exp(score(tree)) / Z,   Z = Σ exp(score(tree)),   with score(tree) as in `eisner`
 
 gives log Z, the probability of every arc and, if siblings are scored, that of every arc with its sibling. Inside, the
-tables are those of `eisner` with log Σ exp in place of max. Every tree has one derivation, so nothing is counted twice.
+tables are those of `eisner` with log Σ exp in place of max. Every tree has one derivation, so none is counted twice.
 Outside, the recursion is differentiated backwards: the derivative of log Z by an entry is the probability of the half
-trees that it sums over. An entry x = log Σ_k exp(t_k) passes the share exp(t_k − x) of its derivative on to the parts
-of the term t_k. All shares are between 0 and 1, so scores of any size will do.
+trees that it sums over. An entry x = log Σ_k exp(t_k) passes the share exp(t_k − x) of its derivative on to the entries
+in the term t_k. All shares are between 0 and 1, so scores may have any size.
 """
 
 from math import exp, inf, log
@@ -23,7 +23,7 @@ from widemargin.decoders.log_sums import log_add
 class SumChart(NamedTuple):
     """Scratch space: `chart` holds logarithms of sums.
 
-    `halves` and `between` hold the derivatives of log Z by those of the chart.
+    `halves` and `between` hold the derivatives of log Z by the same entries of the chart.
     """
 
     chart: Chart
@@ -77,7 +77,8 @@ def _attached(chart: Chart, sibling: FloatMatrix, h: int, m: int) -> float:
 
 @kernel
 def _sum_inside(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: Chart) -> float:
-    """Fill in the tables, and return log Z; with one word at the root, arcs[0] are sums of trees with these arcs."""
+    """Fill in the tables, and return log Z; if `single_root`, arcs[0, m] sums over all trees with the root word m."""
+    # From short spans to long ones: i descends, so all spans inside i … j are known.
     n, second = len(scores) - 1, len(sibling) > 0
     chart.halves[0, 0] = 0.0
     for j in range(1, n + 1):
@@ -104,7 +105,7 @@ def _sum_inside(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, ch
 
 @kernel
 def _begin_outside(sums: SumChart, n: int, log_z: float, single_root: bool, arcs: FloatMatrix) -> None:
-    """Set all derivatives to zero but those that the root has by itself."""
+    """Set all derivatives to zero except those by the root's own entries."""
     chart = sums.chart
     for h in range(n + 1):
         for m in range(n + 1):
@@ -151,7 +152,7 @@ def _outside_facing(sums: SumChart, i: int, j: int, given: float) -> None:
 def _outside_arc(
     sums: SumChart, scores: FloatMatrix, sibling: FloatMatrix, h: int, m: int, arcs: FloatMatrix, pairs: FloatMatrix
 ) -> None:
-    """Pass the derivative by arcs[h, m] on to the siblings before m, and to what is between them."""
+    """Pass the derivative by arcs[h, m] on to the siblings before m, and to the half trees between them."""
     chart, given = sums.chart, arcs[h, m]
     if given == 0.0:
         return
@@ -182,8 +183,10 @@ def eisner_sums(
     scores, sibling, single_root : as in `eisner`
     sums : scratch space for n words or more
     arcs : (n + 1, n + 1) output, the probability that h is the head of m; zero in column 0 and on the diagonal
-    pairs : output of the shape of `sibling`: that s is the sibling before m at the head h; zero elsewhere
+    pairs : output of the shape of `sibling`, the probability that h is the head of m, and s its sibling before m; zero
+        elsewhere
     """
+    # Long spans first: the derivative by an entry is complete once all entries that contain it have passed theirs on.
     n, second = len(scores) - 1, len(sibling) > 0
     log_z = _sum_inside(scores, sibling, single_root, sums.chart)
     _begin_outside(sums, n, log_z, single_root, arcs)

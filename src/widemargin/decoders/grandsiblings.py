@@ -3,16 +3,16 @@
     score(tree) = Σ_m scores[head(m), m] + sibling[head(m), s(m), m] + Σ_(m not at the root) grand[h(m), m, h(h(m))]
 
 where s(m) is the sibling before m, as in `eisner`, and h(m) = head(m). The tables are those of Model 1 of Koo &
-Collins (2010): whatever has a head in `eisner` has the head of that head, g, as well.
+Collins (2010): each table of `eisner` that goes by a head h also goes by the head g of h.
 
-    halves[h, e, g]   the best half tree with head h, which hangs on g, that reaches from h to e; halves[h, h, g] = 0
-    between[i, j, g]  max over i ≤ k < j of halves[i, k, g] + halves[j, k+1, g]: i and j both hang on g
+    halves[h, e, g]   the best half tree from h to e with head h, whose own head is g; halves[h, h, g] = 0
+    between[i, j, g]  max over i ≤ k < j of halves[i, k, g] + halves[j, k+1, g]: g is the head of i and of j
     arcs[h, m, g]     scores[h, m] + grand[h, m, g] + max( halves[m, h±1, h] + sibling[h, h, m],
                       max over s between h and m of arcs[h, s, g] + between[s, m, h] + sibling[h, s, m] )
     halves[h, e, g]   max over k from h±1 to e of arcs[h, k, g] + halves[k, e, h]
 
-No g is ever between h and e, since such a tree would not be projective. All maxima are taken for all g at once, which
-lie side by side in memory. The root hangs on nothing; its arcs are arcs[0, m, 0], and have no score of a grandparent.
+No g is ever between h and e, since such a tree would not be projective. All maxima are taken for all g at once, because
+these lie side by side in memory. The root has no head; its arcs are arcs[0, m, 0], without a score of a grandparent.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class GrandTables(NamedTuple):
 
 
 class GrandChart(NamedTuple):
-    """Scratch space: room for the tables; the half trees still to be written, as rows (h, e, g), and their number."""
+    """Scratch space for the tables; the half trees still to be written, as rows (h, e, g); and their number."""
 
     room: FloatVector
     pending: LongMatrix
@@ -48,7 +48,7 @@ def new_grand_chart(n: int) -> GrandChart:
 
 @kernel
 def _tables(chart: GrandChart, n: int) -> GrandTables:
-    """The tables of a sentence of n words, without gaps: short sentences stay in the processor's cache."""
+    """The tables of a sentence of n words, without gaps, so that short sentences stay in the processor's cache."""
     size = n + 1
     tables = chart.room[: 3 * size**3].reshape(3, size, size, size)
     return GrandTables(tables[0], tables[1], tables[2])
@@ -173,7 +173,7 @@ def _sibling_before(tables: GrandTables, sibling: FloatMatrix, h: int, m: int, g
 
 @kernel
 def _push(chart: GrandChart, h: int, e: int, g: int) -> None:
-    """Add a half tree to those to be written, if it is more than its head."""
+    """Add a half tree to those to be written, unless it is only its head."""
     if h != e:
         row = chart.pending[chart.n_pending[0]]
         row[0], row[1], row[2] = h, e, g
@@ -182,7 +182,7 @@ def _push(chart: GrandChart, h: int, e: int, g: int) -> None:
 
 @kernel
 def _push_facing(chart: GrandChart, tables: GrandTables, one: int, other: int, g: int) -> None:
-    """Add the two best half trees that face each other between two words that hang on g."""
+    """Add the two best half trees that face each other between two words with the head g."""
     i, j = min(one, other), max(one, other)
     best = i
     for k in range(i + 1, j):
@@ -213,6 +213,7 @@ def grandsiblings(
         and the grandparent is outside of them; −inf forbids a chain of two arcs
     chart : scratch space for n words or more
     """
+    # Each pending half tree carries its g: the same h and e have different best half trees below different g.
     n = len(heads)
     tables = _tables(chart, n)
     _fill(tables, scores, sibling, grand)

@@ -7,12 +7,13 @@ The y_λ are the corners of the upper hull of the points (Δ, s): the smaller λ
 found: after a violator the next λ is (1 + s)/Δ, after any other output it is close to 0. From then on λ is the slope
 between the two corners, until no corner lies between them.
 
-Some outputs with Δ = 0 may not be left out: gold itself, where a decoder cannot, or confusions that cost nothing. Their
-Δ(1 + s) is 0, and they hide violators with a small error: one with the error Δ is found from λ = (1 + s)/Δ on, however
-low its score. So after such an output the next λ is 1 + s, for errors of at least 1, and then ever larger.
+Decoding may return outputs with Δ = 0: gold itself, if the decoder cannot leave it out, or other outputs without a
+cost. Their Δ(1 + s) is 0, and they hide violators with a small error: a violator with the error Δ beats an output of
+score s and error 0 at λ = (1 + s)/Δ at the latest, however low its own score. So after such an output the next λ is
+1 + s, enough for errors of at least 1, and then grows further.
 
-Sarawagi & Gupta (2008, §3) look for the λ of the least upper bound F(λ) by golden section between given bounds. With
-the slack ξ found in the end this is the same λ, reached in fewer decodes and without bounds.
+Sarawagi & Gupta (2008, §3) search the λ of the least upper bound F(λ) by golden section between given bounds. This
+search ends at the same λ, in fewer decodes and without bounds.
 """
 
 import numpy as np
@@ -20,9 +21,9 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 
-SMALL = 1e-6  # a λ that all but ignores errors; among equal scores the larger error still wins
+SMALL = 1e-6  # a λ that almost ignores errors; among equal scores the larger error still wins
 SLIGHT = 1e-9  # a difference this small may be rounding
-GROWTH = 16.0  # of λ, while nothing with an error is found
+GROWTH = 16.0  # factor of λ while no output with an error is found
 
 
 @kernel
@@ -34,6 +35,7 @@ def new_corners(n: int) -> FloatMatrix:
 @kernel
 def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
     """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over."""
+    # At the slope between the two corners, an output that does not beat them proves that no corner lies between.
     between = not (np.isnan(corners[0]) or np.isnan(corners[2]))
     if between and s + scale * error <= corners[1] + scale * corners[0] + SLIGHT * (1.0 + abs(corners[1])):
         return 0.0

@@ -1,22 +1,22 @@
-"""The spanning forest of greatest weight: Kruskal's algorithm over edges that are sorted only as far as needed.
+"""The spanning forest of greatest weight: Kruskal's algorithm over edges that are sorted only when needed.
 
     max Σ_{e ∈ h} scores[e]     over forests h among the candidate edges
 
-Edges are visited from the highest score down; one that joins two trees is taken. Candidates are the edges with positive
-scores where trees may stay apart, or all edges that may be used where every tree must grow as large as it can.
+Edges are visited from the highest score down; one that joins two trees is taken. If trees may stay apart, candidates
+are the edges with positive scores; if every tree must grow as large as possible, all allowed edges are candidates.
 
-Most edges of a dense graph are never needed, so they are not all sorted. The edges left are parted around one of them,
-as quicksort does, those above it first (incremental sorting, Paredes & Navarro 2006). Before a part is looked at, edges
-inside one tree are thrown out of it (Filter-Kruskal, Osipov, Sanders & Singler 2009). Of edges with equal scores, the
-one with the smaller number comes first, so the forest is always the same.
+Most edges of a dense graph are never needed, so they are not all sorted. The remaining edges are partitioned around one
+of them, as quicksort does, higher scores first (incremental sorting, Paredes & Navarro 2006). Before a partition is
+visited, edges inside one tree are dropped from it (Filter-Kruskal, Osipov, Sanders & Singler 2009). Among edges with
+equal scores, the smaller number comes first, so the forest is always the same.
 
-Beside it correlation clustering by greedy merging, which is fast but not exact:
+This module also has correlation clustering by greedy merging, which is fast but not exact:
 
-    max Σ scores[i, j]     over partitions, summed over the pairs i < j that are in one part
+    max Σ scores[i, j]     over clusterings, summed over the pairs i < j that are in one cluster
 
-Finding the maximum is NP-hard. Beginning with every item alone, the two clusters whose union gains most are merged
-until no union gains anything. A matrix of gains between clusters is kept, and for each cluster the best partner after
-it. So a merge costs O(n), and O(n) for each cluster that has lost its best partner. A cluster goes by its first item.
+Finding the maximum is NP-hard. Every item starts alone. Then the two clusters whose union gains most are merged, until
+no union gains anything. A matrix holds the gains between clusters, and each cluster remembers its best partner after
+it. So a merge costs O(n), plus O(n) for each cluster that has lost its best partner. The first item names a cluster.
 """
 
 from typing import TypeAlias
@@ -30,7 +30,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 Flags: TypeAlias = NDArray[np.int8]
 """For each edge, 1 if it is in the forest, else 0."""
 
-SMALL = 16  # parts of so few edges are sorted by insertion
+SMALL = 16  # partitions of so few edges are sorted by insertion
 
 
 @kernel
@@ -59,7 +59,8 @@ def _sort_few(scores: FloatVector, order: LongVector, begin: int, end: int) -> N
 
 @kernel
 def _part(scores: FloatVector, order: LongVector, begin: int, end: int) -> int:
-    """Bring the edges that precede the median of three to the front, and that one behind them; return its place."""
+    """Move the edges that precede the pivot, a median of three, to the front, then the pivot; return its place."""
+    # The median of three keeps sorted input from taking quadratic time; ties go by number, so no two edges are equal.
     middle, last = (begin + end) // 2, end - 1
     a, b, c = order[begin], order[middle], order[last]
     if _precedes(scores, a, b) == _precedes(scores, b, c):
@@ -86,7 +87,7 @@ def _part(scores: FloatVector, order: LongVector, begin: int, end: int) -> int:
 def _without_inner(
     first: IntVector, second: IntVector, order: LongVector, begin: int, end: int, parent: LongVector
 ) -> int:
-    """Move the edges between different trees to the end of the part; return where they begin."""
+    """Move the edges between different trees to the end of the partition; return where they begin."""
     write = end
     for k in range(end - 1, begin - 1, -1):
         edge = order[k]
@@ -106,7 +107,7 @@ def spanning_forest(
     ----------
     first, second : the ends of each edge, numbers below `n_items`
     scores : the score of each edge
-    order : the numbers of the candidate edges; they are moved about
+    order : the numbers of the candidate edges; they are reordered
     """
     parent = np.arange(n_items)
     ends = np.empty(2 * len(order) + 3, dtype=np.int64)
@@ -127,7 +128,7 @@ def spanning_forest(
             edge = order[k]
             one, other = root_of(parent, first[edge]), root_of(parent, second[edge])
             if one != other:
-                # The larger number under the smaller one, so that a tree's root is its first item.
+                # The larger root goes under the smaller one, so that a tree's root is its first item.
                 parent[max(one, other)] = min(one, other)
                 chosen[edge] = 1
                 taken += 1
@@ -165,7 +166,7 @@ def components(first: IntVector, second: IntVector, chosen: Flags, n_items: int)
 
 @kernel
 def _best_after(gains: FloatMatrix, alive: LongVector, n_alive: int, place: int) -> int:
-    """Of the clusters behind the one at `place`, the one with the largest gain; −1 if there is none."""
+    """The cluster with the largest gain among those after `place`; −1 if there is none."""
     row, best = gains[alive[place]], -1
     for k in range(place + 1, n_alive):
         if best < 0 or row[alive[k]] > row[best]:
@@ -208,6 +209,8 @@ def _without(alive: LongVector, n_alive: int, absorbed: int) -> int:
 @kernel
 def agglomerate(gains: FloatMatrix) -> IntVector:
     """The cluster of each item, numbered by first appearance; `gains`, a symmetric matrix of scores, is overwritten."""
+    # best[a] is a's best partner after it. A merge changes only gains with the winner and the absorbed cluster, so only
+    # the clusters whose best partner was one of the two search again.
     n = len(gains)
     label, alive, best = np.arange(n), np.arange(n), np.empty(n, dtype=np.int64)
     n_alive = n

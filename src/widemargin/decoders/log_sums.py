@@ -1,4 +1,4 @@
-"""Sums of exponentials, and draws in proportion to them, from logarithms: whatever the scores, nothing overflows."""
+"""Sums of exponentials, and draws in proportion to them, from logarithms: no scores make them overflow."""
 
 from math import exp, inf, log, log1p
 
@@ -10,7 +10,7 @@ NEGLIGIBLE = 1e-280
 
 @kernel
 def exponentials(scores: FloatVector, out: FloatVector) -> float:
-    """out = exp(scores − top), top being the largest score, or 0 where all are −inf; return top."""
+    """out = exp(scores − top), where top is the largest score, or 0 if all are −inf; return top."""
     top = -inf
     for score in scores:
         top = max(top, score)
@@ -43,7 +43,7 @@ def extend_sums(last: FloatVector, table: FloatMatrix, row: FloatVector) -> None
 
 @kernel
 def log_sum(terms: FloatVector) -> float:
-    """log Σ exp(term), which overwrites `terms`."""
+    """log Σ exp(term); overwrites `terms`."""
     top, total = exponentials(terms, terms), 0.0
     for value in terms:
         total += value
@@ -54,13 +54,13 @@ def log_sum(terms: FloatVector) -> float:
 def log_add(one: float, other: float) -> float:
     """log(exp(one) + exp(other))."""
     high, low = max(one, other), min(one, other)
-    # Less than exp(−40) of the sum would be lost to rounding. This also keeps −inf from −inf.
+    # A term below exp(−40) of the sum is lost to rounding anyway. This also avoids −inf minus −inf.
     return high + log1p(exp(low - high)) if low > high - 40.0 else high
 
 
 @kernel
 def to_shares(scores: FloatVector, shares: FloatVector) -> float:
-    """Write the probabilities exp(score), up to a factor, zeros if all are forbidden; return log Σ exp(score)."""
+    """Write the probabilities, in proportion to exp(score), zeros if all are forbidden; return log Σ exp(score)."""
     top, total = exponentials(scores, shares), 0.0
     for share in shares:
         total += share
@@ -71,7 +71,7 @@ def to_shares(scores: FloatVector, shares: FloatVector) -> float:
 
 @kernel
 def draw_one(terms: FloatVector, uniform: float) -> int:
-    """A place drawn with the probabilities exp(term), up to a factor; the last possible one where rounding decides."""
+    """A place drawn in proportion to exp(term); the last possible place if rounding leaves no other."""
     total, last = 0.0, 0
     top = exponentials(terms, terms)
     for k in range(len(terms)):

@@ -2,27 +2,26 @@
 
     p(tree) = exp(score(tree)) / Z,   Z = Σ exp(score(tree)),   with score(tree) as in `arborescence`
 
-gives log Z and the probability of every arc. Z is a determinant. Gaussian elimination of a word k reads, with
-A[h, m] = exp(scores[h, m]) and D_k the sum of A[h, k] over the heads h that are left,
+gives log Z and the probability of every arc. Z is a determinant. Gaussian elimination of a word k is, with
+A[h, m] = exp(scores[h, m]) and D_k the sum of A[h, k] over the remaining heads h,
 
     Z = D_k · Z',     Z' the same without k, where   A'[h, m] = A[h, m] + A[h, k] A[k, m] / D_k
 
-for all other h and m: an arc from k comes from k's head instead. Nothing is ever subtracted (Grassmann, Taksar &
-Heyman 1985), so logarithms can take the place of the numbers, and scores of any size will do.
+for all other h and m: an arc from k comes from k's head instead. There are no subtractions (Grassmann, Taksar &
+Heyman 1985), so all numbers can be kept as logarithms, and scores may have any size.
 
 The probabilities are the derivatives of log Z by the scores, passed backwards through the elimination. The derivative
-by the logarithm of A'[h, m] is divided between A[h, m] and the arcs through k by their shares of it:
+by log A'[h, m] is divided between A[h, m] and the arcs through k, in proportion to their shares of A'[h, m]:
 
     through[h, m] = derivative[h, m] · A[h, k] A[k, m] / (D_k A'[h, m])
     derivative[k, m] = Σ_h through[h, m]
     derivative[h, k] = Σ_m through[h, m] + (1 − Σ_h,m through[h, m]) A[h, k] / D_k
 
-Neither the derivative by A'[h, m] itself nor A[h, k] changes once a word is eliminated, so the table in which the
-elimination ends is all that the way back needs.
+Neither the derivative by A'[h, m] itself nor A[h, k] changes once a word is eliminated, so the way back needs only the
+table that the elimination leaves.
 
-If only one word may be attached to the root, Z counts the trees with the fewest such arcs: D_k leaves out the root
-unless k is the last word. A word that no other word can lead to is therefore eliminated last; there is no tree with
-one root if there are two such words.
+If only one word may be attached to the root, D_k leaves out the root unless k is the last word. So a word that no other
+word can be the head of is eliminated last; if there are two such words, no tree has a single root.
 """
 
 from math import exp, inf, log
@@ -52,10 +51,11 @@ def new_elimination(n: int) -> Elimination:
 
 @kernel
 def _next_word(c: Elimination, step: int, n: int, single_root: bool) -> float:
-    """Bring a word that has a head among those left to the place `step`; return the logarithm of D_k, −inf if none has.
+    """Move a word that has a remaining head to the place `step`; return log D_k, −inf if no word has one.
 
-    All words from `step` on are left.
+    The words from `step` on remain.
     """
+    # Any order gives the same Z, but with a single root a word whose only remaining head is the root must be the last.
     last = step == n - 1
     heads = n + 1 if last or not single_root else n
     for place in range(step, n):
@@ -76,7 +76,7 @@ def _next_word(c: Elimination, step: int, n: int, single_root: bool) -> float:
 
 @kernel
 def _eliminate(c: Elimination, step: int, n: int, log_d: float) -> None:
-    """Let arcs from the word at `step` come from its heads instead."""
+    """Replace arcs from the word at `step` by arcs from its heads."""
     k = c.order[step]
     c.table[k, k] = log_d
     for p in range(step + 1, n):
@@ -92,7 +92,8 @@ def _eliminate(c: Elimination, step: int, n: int, log_d: float) -> None:
 
 @kernel
 def _pass_back(c: Elimination, step: int, n: int, single_root: bool) -> None:
-    """Pass the derivatives by the arcs that are left on to those of the word at `step`."""
+    """Pass the derivatives by the remaining arcs on to the arcs of the word at `step`."""
+    # derivatives[m, h] is by the logarithm of the final A'[h, m]; `matrix_tree` multiplies by A / A' once, at the end.
     k = c.order[step]
     heads, given, through_all = c.table[k], c.derivatives[k], 0.0
     for p in range(step + 1, n):
@@ -125,6 +126,7 @@ def matrix_tree(scores: FloatMatrix, single_root: bool, c: Elimination, arcs: Fl
     c : scratch space for n words or more
     arcs : (n + 1, n + 1) output, the probability that h is the head of m; zero in column 0 and on the diagonal
     """
+    # Rows go by modifier, since elimination reads and updates all heads of one modifier at a time.
     n = len(scores) - 1
     for m in range(n + 1):
         c.order[m] = m + 1 if m < n else 0

@@ -11,8 +11,8 @@ label y_j. With n tokens, L labels and segments of up to m tokens, a pass takes 
     onset[t, y]     = max over d of segment[t, d, y] + departure[t+d, y]
 
 The last two are the first two run backwards; best and departure are the γ and β of Sarawagi & Gupta (2008, 4.3.2). As
-in `viterbi`, rows of labels are contiguous, no back pointers are kept, and the path to a maximum is found again by
-comparing sums. Outputs are codes: twice the label, plus one where a segment begins.
+in `viterbi`, rows of labels are contiguous, no back pointers are kept, and comparing sums finds the path to a maximum
+again. Outputs are codes: twice the label, plus one where a segment begins.
 
 A chain of labels is a segmentation into single tokens, m = 1. Only its best labels have a faster decoder, `viterbi`.
 """
@@ -71,7 +71,7 @@ def forward(one: Segmented, arrival: FloatMatrix, best: FloatMatrix) -> None:
 
 @kernel
 def _extend_back(one: Segmented, transposed: FloatMatrix, t: int, onset: FloatVector, departure: FloatVector) -> None:
-    """departure[p] = max over l of transition[t, p, l] + onset[l]; `transposed` are those that all tokens share."""
+    """departure[p] = max over l of transition[t, p, l] + onset[l]; `transposed` has the table that all tokens share."""
     n_labels = len(onset)
     if len(one.transition) == 1:
         extend(onset, transposed, departure, n_labels)
@@ -87,6 +87,7 @@ def _extend_back(one: Segmented, transposed: FloatMatrix, t: int, onset: FloatVe
 @kernel
 def both_passes(one: Segmented, passes: Passes) -> None:
     """Fill in all four tables."""
+    # The backward pass maximises over the later label: with the shared table transposed, it too runs along rows.
     n, longest, n_labels = one.segment.shape
     departure, onset = passes.departure, passes.onset
     forward(one, passes.arrival, passes.best)

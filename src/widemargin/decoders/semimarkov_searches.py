@@ -1,8 +1,8 @@
-"""Searches over the segmentations of a sequence beyond the best one: through a segment, by error, and the k best.
+"""Searches for segmentations of a sequence other than the best: through a segment, by error, and the k best.
 
-**Through a segment.** One forward and one backward pass of `semimarkov` give the best score with each segment: its
-max-marginal, arrival[t, y] + segment[t, d, y] + departure[t+d, y]. The neighbours of a segment are traced when they are
-asked for, and remembered: the paths through different segments soon merge.
+**Through a segment.** One forward and one backward pass of `semimarkov` give the best score with each segment, its
+max-marginal: arrival[t, y] + segment[t, d, y] + departure[t+d, y]. The neighbours of a segment are traced when needed,
+and remembered, because the paths through different segments soon merge.
 
 **By error.** The error e of a prefix, a whole number, is one more dimension of the forward pass,
 
@@ -12,9 +12,9 @@ asked for, and remembered: the paths through different segments soon merge.
 in O(n L (m + L)) steps for each e, up to the largest error that a segmentation can have: quadratic in n.
 
 **The k best.** Every label keeps, at every token, the k best prefixes that end there with a segment of that label, and
-the k best prefixes that such a segment may follow, best first. Each has the rank of the prefix that it extends. No two
-entries stand for the same segmentation, so none appears twice. −inf marks an empty place: a forbidden prefix is kept
-only if there is no other.
+the k best prefixes that such a segment may follow, best first. Each entry stores the rank of the prefix that it
+extends. No two entries stand for the same segmentation, so none appears twice. −inf marks an empty place: a forbidden
+prefix is kept only if there is no other.
 """
 
 import numpy as np
@@ -53,8 +53,9 @@ def write_through(
     """Write the best segmentation that holds the segment of d + 1 tokens from t on with `label`.
 
     `neighbours` is (2, ≥ n, L, 2): d and label of the segment before one that begins at t, and of the segment after one
-    that ends at u; −1 where they are not known yet.
+    that ends at u; −1 if they are not known yet.
     """
+    # Neighbours do not depend on the segment asked for, so all calls for one sequence share what they have traced.
     write_segment(t, d, label, codes)
     start, own = t, label
     while start > 0:
@@ -98,6 +99,7 @@ def errors_forward(one: Segmented, errors: FloatMatrix, arrival: FloatMatrix, be
 
     `errors` is an (n, m, L) array of whole numbers, the errors of segments.
     """
+    # Errors are the last dimension: adding a segment shifts a whole contiguous row by its error.
     n, longest, n_labels = one.segment.shape
     n_errors = best.shape[2]
     best[:n], arrival[0] = -np.inf, -np.inf
@@ -142,7 +144,7 @@ def trace_error(
 def _merge(last: FloatMatrix, step: FloatVector, scores: FloatVector, origins: IntVector) -> None:
     """The best of last[p, rank] + step[p], with origin p · k + rank.
 
-    In a tie the lowest origin comes first, as in `viterbi`; if all are forbidden, prefix 0 of label 0 does.
+    In a tie the lowest origin comes first, as in `viterbi`; if all are forbidden, prefix 0 of label 0 comes first.
     """
     k = len(scores)
     for rank in range(k):

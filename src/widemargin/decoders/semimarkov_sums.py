@@ -41,7 +41,7 @@ def _extend(
 ) -> None:
     """row[l] = log Σ_k exp(last[k] + scores[k, l]), where factors = exp(scores − top).
 
-    What underflows in a product is negligible unless all products of a sum do; then it is computed from logarithms.
+    Products that underflow are negligible unless all products of a sum do; then the sum is computed from logarithms.
     """
     shift = exponentials(last, room) + top
     extend_sums(room, factors, row)
@@ -63,7 +63,7 @@ def _finish(top: FloatVector, total: FloatVector, row: FloatVector) -> None:
 
 @kernel
 def _begin_sums(top: FloatVector, total: FloatVector) -> None:
-    """Make maxima finite, so that they can be subtracted, and sums zero."""
+    """Make maxima finite, so that they can be subtracted, and set sums to zero."""
     for label in range(len(top)):
         top[label] = top[label] if top[label] > -inf else 0.0
         total[label] = 0.0
@@ -78,6 +78,7 @@ def _factors(one: Segmented, t: int, factors: FloatMatrix) -> float:
 @kernel
 def forward_sums(one: Segmented, sums: SegmentSums) -> None:
     """Fill in `arrival` and `best`."""
+    # Maxima over the lengths first, then sums: exponentials of differences to the maximum cannot overflow.
     n, longest, n_labels = one.segment.shape
     arrival, best, top, total = sums.passes.arrival, sums.passes.best, sums.room[0], sums.room[1]
     factors, top_factor = np.empty((n_labels, n_labels)), 0.0
@@ -105,6 +106,7 @@ def forward_sums(one: Segmented, sums: SegmentSums) -> None:
 @kernel
 def _segments_from(one: Segmented, t: int, log_z: float, sums: SegmentSums, segments: FloatMatrix) -> None:
     """Fill in onset[t] and the probabilities of the segments from t on."""
+    # The same exponentials serve the sum onset[t] and, times a share for each label, the probabilities.
     n, longest, n_labels = one.segment.shape
     passes, most = sums.passes, min(longest, n - t)
     top, total, share = sums.room[0], sums.room[1], sums.room[2]
@@ -140,9 +142,10 @@ def semimarkov_sums(one: Segmented, sums: SegmentSums, segments: FloatMatrix, pa
     one : the part scores
     sums : scratch space for n tokens or more
     segments : (n, m, L) output, the probability of the segment of d + 1 tokens from t on with the label l
-    pairs : (n, L, L) output, the probability that neighbours with these labels meet before t; or (1, L, L), how many
-        do on average, if all tokens share their transitions
+    pairs : (n, L, L) output, the probability that segments with these labels meet at t; or (1, L, L), the expected
+        number of such pairs, if all tokens share their transitions
     """
+    # Transposed factors let the backward sums run along rows; if tokens share transitions, they are made only once.
     n, n_labels, passes = len(one.segment), len(one.begin), sums.passes
     pairs[:] = 0.0
     forward_sums(one, sums)

@@ -1,9 +1,9 @@
-"""Sets of K labels, scored by their members and by pairs of members: list all of them, or search for a good one.
+"""Sets of K labels, scored by their members and by pairs of members: list all sets, or search for a good one.
 
     score(y) = Σ_k y_k single[k] + Σ_{j<k} y_j y_k pair[j, k],   y ∈ {0, 1}^K
 
-Set number m has label k if bit k of m is set. The sets whose highest label is k are those below 2^k with k added. The
-gain of adding k to each of them is a table built the same way, so each of the 2^K scores takes two additions.
+Set number m has label k if bit k of m is set. The sets whose highest label is k are the sets with numbers below 2^k,
+each with k added. The gains of adding k are a table built the same way, so each of the 2^K scores takes two additions.
 """
 
 import numpy as np
@@ -43,9 +43,10 @@ def subset_scores(single: FloatMatrix, pair: FloatMatrix) -> FloatMatrix:
 def subset_sums(p: FloatMatrix, n_labels: int) -> FloatMatrix:
     """Σ_m p[i, m] over all sets m with both labels j and k, j ≤ k: a flat K × K table for every row i.
 
-    The reverse of listing the sets: those with the highest label are added to those without it, label by label. `p` is
-    overwritten.
+    The reverse of listing the sets: label by label, the sets with the highest label are added to those without it. `p`
+    is overwritten.
     """
+    # Folding the upper half onto the lower one sums label k out; folding `upper` in turn gives the sums with j and k.
     sums = np.zeros((p.shape[0], n_labels * n_labels))
     for i in range(p.shape[0]):
         for back in range(n_labels):
@@ -70,8 +71,9 @@ def subset_sums(p: FloatMatrix, n_labels: int) -> FloatMatrix:
 def _climb(single: FloatVector, pair: FloatMatrix, gain: FloatVector, y: IntMatrix) -> float:
     """Flip the label that gains most until no flip gains; return the score of the final set `y`.
 
-    gain[k] is what label k adds to the other labels present; `pair` is symmetric with a diagonal of zeros.
+    gain[k] is the score that label k adds to the other labels present; `pair` is symmetric with a diagonal of zeros.
     """
+    # A flip updates all gains in K steps instead of K²; the threshold keeps rounding errors from flipping forever.
     n = len(single)
     total = 0.0
     for k in range(n):

@@ -1,4 +1,4 @@
-"""Which pairs of documents a ranking swaps, counted for each document by sorting: no pair is ever looked at.
+"""The pairs of documents that a ranking swaps, counted for each document by sorting, without a loop over pairs.
 
 A pair (i, j) has grade_i > grade_j. An output c says of each pair whether it is swapped, and is scored by
 
@@ -11,8 +11,8 @@ score among themselves. Let k_j of the R relevant documents stand before the j-t
 
     1 − AP = 1/R Σ_j Σ_{i > k_j} (j/(i+j) − (j−1)/(i+j−1)) = 1/R Σ_j (H_{R+j−1} − H_{k_j+j−1}) − (j/(k_j+j) − j/(R+j))
 
-with H the harmonic numbers, so each k_j maximises a function of its own. The best k_j never falls with j, for which
-reason the middle j halves the problem: O((R + N) log N) instead of the R · N steps of the paper's Algorithm 2.
+with H the harmonic numbers, so each k_j maximises a function of its own. The best k_j never falls with j, so the middle
+j halves the problem: O((R + N) log N) instead of the R · N steps of the paper's Algorithm 2.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 
 @kernel
 def _frontiers(sorted_scores: FloatVector, scale: float) -> LongVector:
-    """For each score, which descend: how many scores s_j, from the first on, have s − s_j ≤ scale."""
+    """The number of scores s_j with s − s_j ≤ scale, for each s of the descending scores."""
     frontiers = np.empty(len(sorted_scores), dtype=np.int64)
     end = 0
     for place in range(len(sorted_scores)):
@@ -67,7 +67,7 @@ def swapped_pairs(scores: FloatVector, grades: IntVector, n_grades: int, scale: 
 def _value(
     j: int, k: int, score: float, sums: FloatVector, harmonic: FloatVector, n_relevant: int, weight: float
 ) -> float:
-    """The part of the j-th irrelevant document in the objective, times R · N, behind k relevant ones."""
+    """The term of the j-th irrelevant document in the objective, times R · N, if k relevant documents precede it."""
     error = (harmonic[n_relevant + j - 1] - harmonic[k + j - 1]) - (j / (k + j) - j / (n_relevant + j))
     return float(weight * error + (sums[k] - k * score))
 
@@ -107,7 +107,7 @@ def _places(relevant: FloatVector, irrelevant: FloatVector, scale: float) -> Lon
 
 @kernel
 def least_average_precision(scores: FloatVector, relevant: IntVector, scale: float, counts: LongMatrix) -> None:
-    """Like `swapped_pairs`, for the ranking that average precision and scores make the worst."""
+    """Like `swapped_pairs`, for the ranking that maximises the score plus `scale` times 1 − AP."""
     order = np.argsort(-scores, kind="mergesort")
     chosen = relevant[order] > 0
     good, bad = order[chosen], order[~chosen]

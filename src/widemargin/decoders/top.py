@@ -1,7 +1,7 @@
 """The highest of some scores, and the k best of many items, best first: by level, then by key, then by number.
 
-A heap of the k best so far, with the worst of them on top: nearly all items lose against it at once, so choosing a few
-out of n costs little more than reading them. Many out of n are cheaper to sort.
+A heap holds the k best so far, with the worst of them on top. Nearly all items lose against the top at once, so
+choosing a few out of n costs little more than reading them. To choose many, sorting is cheaper.
 """
 
 import numpy as np
@@ -77,7 +77,7 @@ def highest(scores: FloatVector) -> int:
     >>> highest(np.array([0.0, 3.0, -np.inf, 3.0]))
     1
     """
-    # Four chains of comparisons overlap. Nothing branches, so that nothing is guessed wrong.
+    # Four chains of comparisons overlap. There are no branches that the processor could predict wrongly.
     n, a, b, c, d = len(scores), -np.inf, -np.inf, -np.inf, -np.inf
     for k in range(0, n - 3, 4):
         one, two = scores[np.uint64(k)], scores[np.uint64(k + 1)]

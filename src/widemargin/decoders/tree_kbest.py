@@ -4,8 +4,9 @@
 
 The trees not found yet are split into disjoint classes, and the best tree of each class is known. The class (tree, j)
 holds the trees that share the arcs of `tree` at all words before j, and whose arc at j differs from that of every found
-tree that shares them, too. The best of these best trees is the next one found. What remains of its class (tree, j)
-splits into (tree, j), (tree, j + 1), …, (tree, n): one decode each, with the arcs outside the class forbidden.
+tree that also shares these arcs. The best of the classes' best trees is the next one found. The rest of its class
+(tree, j) splits into (tree, j), (tree, j + 1), …, (tree, n): one decode each, with the arcs outside the class
+forbidden.
 
 Found trees and candidates (the best trees of the classes) share one list of k rows, since a candidate behind k others
 is never needed. An arc with its label is written as the code head · L + label.
@@ -48,10 +49,9 @@ def decode_tree(
     heads: IntVector,
     scratch: TreeScratch,
 ) -> float:
-    """Write the heads of the best tree and return its score, as the decoder of this kind does.
+    """Write the heads of the best tree and return its score, with the decoder of this kind.
 
-    `sibling` is read for SIBLINGS and GRANDSIBLINGS only, `grand` for the latter; otherwise an array of shape
-    (0, 0, 0) will do.
+    `sibling` is read for SIBLINGS and GRANDSIBLINGS only, `grand` for the latter; otherwise the shape may be (0, 0, 0).
     """
     if kind == NON_PROJECTIVE:
         return arborescence(scores, single_root, heads, scratch.contraction)
@@ -66,8 +66,9 @@ def _choose_labels(
 ) -> None:
     """Write the best label of each head's arc to m, and its score, to column m of `labels` and `scores`.
 
-    Arcs at m of `found` trees are left out if these trees agree before m with the last of them.
+    If a `found` tree agrees with the last one before m, its arc at m is left out.
     """
+    # Only one labelled arc is forbidden, not the head: its next best label stays possible.
     size, n_labels = len(labelled), labelled.shape[2]
     for head in range(size):
         for label in range(n_labels):
@@ -137,6 +138,7 @@ def tree_kbest(
     codes : (k, n) output
     totals : (k,) output: the scores
     """
+    # j ascends, and the arc at j is fixed after its decode: the next class needs two new columns of scores, no copy.
     k, n = codes.shape
     size, n_labels = len(labelled), labelled.shape[2]
     scores, labels = np.empty((size, size)), np.empty((size, size), dtype=np.int32)

@@ -2,13 +2,13 @@
 
     score(y) = begin[y_0] + Σ_t emission[t, y_t] + Σ_{t>0} transition[t, y_{t-1}, y_t] + end[y_{n-1}]
 
-The forward pass is pure max-plus arithmetic over contiguous rows, which vectorises; no back pointers are kept, since
-recomputing the one predecessor that each step of the best path needs is O(labels) a token.
+The forward pass is pure max-plus arithmetic over contiguous rows, which vectorises. No back pointers are kept: finding
+the one predecessor of each step of the best path again takes O(labels) per token.
 
 **Few labels can be predecessors.** With H[p] and h[p] the highest and the lowest score of a transition from p, a label
-p with last[p] + H[p] < max_q last[q] + h[q] is the best predecessor of none, and is left out. Rounding keeps the order
-of sums, so the result is the same to the last bit. Of the 49 labels of English tags, 6 are left with errors added to
-the scores, and 1.2 in prediction: what is quadratic in the number of labels is next to nothing then.
+p with last[p] + H[p] < max_q last[q] + h[q] is the best predecessor of no label, and is left out. Rounding keeps the
+order of sums, so the result is the same to the last bit. Of 49 English part-of-speech tags, 6 remain in loss-augmented
+decoding and 1.2 in prediction, so the part that is quadratic in the number of labels takes almost no time.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector
 
-MOST = 1e308  # more than any score, but not infinite: forbidden labels score −∞, and ∞ − ∞ is nothing
+MOST = 1e308  # more than any score, but not infinite: forbidden labels score −∞, and ∞ − ∞ is NaN
 
 
 class Segmented(NamedTuple):
@@ -45,7 +45,7 @@ class Reach(NamedTuple):
 
 @kernel
 def reach_of(transition: FloatMatrix) -> Reach:
-    """The reach of (1, L, L) transitions, which all positions share; of others, which differ, nothing is known."""
+    """The reach of (1, L, L) transitions, which all positions share; for other shapes it excludes no label."""
     n_labels = transition.shape[1]
     reach = Reach(np.full(n_labels, MOST), np.full(n_labels, -MOST), np.empty(n_labels, dtype=np.int32))
     if transition.shape[0] == 1:
@@ -68,7 +68,7 @@ def _keep(last: FloatVector, reach: Reach) -> int:
         enough = score if score > enough else enough
     n = 0
     for p in range(len(last)):
-        reach.kept[n] = p  # overwritten by the next if it does not stay: a processor cannot guess which do
+        reach.kept[n] = p  # the next overwrites it if it is not kept: a branch would be unpredictable
         n += 0 if last[p] + reach.highest[p] < enough else 1
     return n
 
@@ -79,8 +79,9 @@ def extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: in
 
     Six predecessors at a time, so that `row` is loaded and stored a sixth as often. Past the end the last one is
     repeated, which changes no maximum and saves a second loop. The old value of `row` enters before the last
-    comparison; in the last one, the compiler would turn it into a masked store, half as fast.
+    comparison: if it entered in the last one, the compiler would make that a masked store, half as fast.
     """
+    # Predecessor 0 starts the maxima, which saves a pass that writes −∞.
     for label in range(n_labels):
         row[label] = last[0] + table[0, label]
     end = n_labels - 1
@@ -102,7 +103,7 @@ def extend(last: FloatVector, table: FloatMatrix, row: FloatVector, n_labels: in
 
 @kernel
 def extend_within(last: FloatVector, table: FloatMatrix, reach: Reach, row: FloatVector) -> None:
-    """As `extend`, by the few labels that may be predecessors if they are few."""
+    """As `extend`, but over the possible predecessors only, if these are at most half of the labels."""
     n_labels = len(row)
     n = _keep(last, reach)
     if 2 * n > n_labels:

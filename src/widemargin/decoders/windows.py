@@ -1,11 +1,11 @@
-"""The best window of a sequence: a matrix of weights laid over every place, and what it covers is taken away.
+"""The best window of a sequence: the score of a matrix of weights there, minus the scores of the contexts covered.
 
     s(h) = Σ_{j < l} matrix[j, x_{h+j}] − Σ_{j < l} rest[c_{h+j}]
 
-x are the letters of a sequence and c the contexts of its letters, both as numbers; the last column or number is for
-what has none. Linear in length × l, with a small factor: the first sum looks up several letters at a time (`grouped`),
-the second adds up sums of 1, 2, 4, … neighbours. Both are made in the same way at every place, so equal windows have
-equal scores, and of equal scores the first wins.
+x are the letters of a sequence and c the contexts of its letters, both as numbers; the last column of `matrix` and the
+last entry of `rest` are for unknown letters and contexts. Time is linear in length × l, with a small factor: the first
+sum looks up several letters at a time (`group_numbers`), the second adds up sums of 1, 2, 4, … neighbours. Both are
+computed in the same way at every place, so equal windows have equal scores; the first of equal scores wins.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ LARGEST_TABLE = 1024
 class Coded(NamedTuple):
     """Sequences end to end, as the numbers of letters, of groups of letters and of contexts.
 
-    Sequence i begins at `indptr[i]`. A group holds a letter and those after it, whichever sequence they belong to.
+    Sequence i begins at `indptr[i]`. A group holds a letter and those after it, even if the next sequence begins there.
     """
 
     letters: AnyArray
@@ -33,7 +33,7 @@ class Coded(NamedTuple):
 class Windows(NamedTuple):
     """The weights of windows of `length` letters.
 
-    `tables` has for each strand, and for each group of `size` letters of the window, the sums of weights of all groups.
+    `tables` has, for each strand and each stretch of `size` letters of the window, the sum of weights of every group.
     """
 
     length: int
@@ -55,7 +55,7 @@ def group_size(n_letters: int) -> int:
 
 
 def group_numbers(letters: AnyArray, n_letters: int) -> IntVector:
-    """The number of the group that begins at each letter; letters that have no number are `n_letters`."""
+    """The number of the group that begins at each letter; unknown letters are `n_letters`."""
     size, n = group_size(n_letters), len(letters)
     padded = np.concatenate([letters, np.full(size, n_letters, dtype=letters.dtype)]).astype(np.int32)
     numbers = np.zeros(n, dtype=np.int32)
@@ -65,7 +65,7 @@ def group_numbers(letters: AnyArray, n_letters: int) -> IntVector:
 
 
 def windows_of(matrices: AnyArray, rest: FloatVector) -> Windows:
-    """The weights in the form that is fast to look up; (strands, l, letters + 1) `matrices`, whose last column is 0."""
+    """The weights in a form that is fast to look up; `matrices` is (strands, l, letters + 1), its last column 0."""
     n_strands, length, n = matrices.shape
     size = group_size(n - 1)
     places = -(-length // size)
@@ -118,7 +118,7 @@ def _scratch(coded: Coded, batch: IntVector) -> FloatMatrix:
 
 @kernel
 def best_windows(coded: Coded, batch: IntVector, windows: Windows) -> tuple[LongVector, FloatVector]:
-    """For every sequence of the batch 2h + strand of its best window, and its score; −1 and −∞ if it has none."""
+    """2h + strand of the best window of every sequence of the batch, and its score; −1 and −∞ without a window."""
     places, scores = np.full(len(batch), -1, dtype=np.int64), np.full(len(batch), -np.inf)
     scratch = _scratch(coded, batch)
     for position in range(len(batch)):

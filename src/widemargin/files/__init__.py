@@ -1,1 +1,1 @@
-"""Readers and writers of files, by format. Each keeps everything that it does not replace."""
+"""Readers and writers of files, one module per format. Writers keep everything that they do not replace."""

@@ -1,9 +1,9 @@
 """Trees of constituents in brackets, as in the Penn Treebank: one per line, or each on several lines.
 
 A tree may have a root without a label, `( (S …))`. Words and tags are taken as they are: a bracket among the words is
-written `-LRB-` or `-RRB-`. By default, two things are removed that parsers do not predict: traces, which have the tag
-`-NONE-` and no sound, together with constituents that hold nothing else; and the part of a constituent's label from the
-first hyphen or equals sign on, its function and indices (`NP-SBJ-1`, `NP=2`).
+written `-LRB-` or `-RRB-`. By default, two things that parsers do not predict are removed. Traces (silent words with
+the tag `-NONE-`) go together with constituents that hold nothing else. Labels of constituents lose their functions and
+indices (`NP-SBJ-1`, `NP=2`): everything from the first hyphen or equals sign on.
 """
 
 import re
@@ -41,7 +41,7 @@ class Brackets(Document):
 
 
 def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = True) -> Brackets:
-    """Read trees in brackets; a tree of nothing but traces disappears with them.
+    """Read trees in brackets; a tree that holds only traces disappears with them.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = Tru
 
 
 def cut(lines: Sequence[str]) -> int:
-    """The lines of whole trees (`files.pieces`): up to the last one behind which no bracket is open."""
+    """The number of lines of whole trees (`files.pieces`): up to the last line after which no bracket is open."""
     depths = list(accumulate(line.count("(") - line.count(")") for line in lines))
     closed = (k for k in range(len(lines), 0, -1) if depths[k - 1] <= 0)
     end = next(closed, 0)

@@ -1,11 +1,11 @@
 """CoNLL columns: one token per line, TAB- or blank-separated, and a blank line between sequences.
 
 There are no comments: `#` is a token like any other. The columns are called `word`, `column2`, `column3`, … unless they
-are given names; the last one is the label, and `label` is a second name for it. A file without its label column, which
-has a single column or one fewer than the names, can be read for prediction, and the labels appended.
+are given names; the last one is the label, and `label` is a second name for it. For prediction, a file may lack its
+label column, to which labels are then appended: it has a single column, or one fewer than the names.
 
-Labels are appended behind a TAB if the first line has one or no line has a blank. Of a file in pieces, only the first
-piece can be asked for blanks.
+Labels are appended after a TAB if the first line has one or no line has a blank. For a file in pieces, only the first
+piece decides this.
 """
 
 import re
@@ -61,7 +61,7 @@ def _tokens(raw: RawText) -> tuple[list[int], list[int]]:
 
 
 def _layout(tokens: list[str]) -> Layout:
-    """TABs if the first line has one, or if no line has a blank, so that a column is appended with a TAB."""
+    """TABs if the first line has one, or if no line has a blank, so that a column is appended after a TAB."""
     return TABS if not tokens or "\t" in tokens[0] or not any(" " in token for token in tokens) else BLANKS
 
 

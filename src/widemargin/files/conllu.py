@@ -1,7 +1,7 @@
 """CoNLL-U: ten TAB-separated columns, comments, and lines that are not tokens (https://universaldependencies.org/format).
 
-Multiword ranges (`3-4`) and empty nodes (`5.1`) stand between the tokens and carry no tags of their own: like comments,
-they are not tokens here, and are written back untouched.
+Multiword ranges (`3-4`) and empty nodes (`5.1`) stand between the tokens and have no tags of their own. Like comments,
+they are not tokens here, and are written back unchanged.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A corpus that was read: its columns, and enough of the file to write it back with a column replaced."""
+"""A corpus from a file: its columns, and enough of the file to write it back with a column replaced."""
 
 import os
 import sys
@@ -31,7 +31,7 @@ class Document(ABC):
             raise DataError(f"{self.raw.source} holds no tokens")
 
     def text(self, replaced: Mapping[str, Sequence[str]] | None = None) -> str:
-        """The file's text with some columns replaced, or appended where the format allows it, and the rest untouched.
+        """The file's text with some columns replaced, or appended if the format allows it, and the rest unchanged.
 
         Parameters
         ----------
@@ -55,12 +55,12 @@ class Document(ABC):
         write_text(target, self.text(replaced))
 
     def place(self, sequence: int, token: int) -> str:
-        """Where a token is, for messages; both numbers count from 0."""
+        """The place of a token, for messages; both numbers count from 0."""
         return f"{self.raw.source}, sequence {sequence + 1}, token {token + 1}"
 
     @abstractmethod
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
-        """Replace the column `name` in `lines`: those of the file, perhaps with other columns replaced already."""
+        """Replace the column `name` in `lines`: those of the file, in which other columns may already be replaced."""
 
 
 def label_column(document: Document, wanted: str | None = None) -> str:
@@ -92,7 +92,7 @@ def label_column(document: Document, wanted: str | None = None) -> str:
 
 @contextmanager
 def text_writer(target: str) -> Iterator[Callable[[str], object]]:
-    """A function that writes text to a path, which appears when all is written, or at once to `-`, standard output."""
+    """A function that writes text to a path, which appears when all is written, or directly to `-`, standard output."""
     if target == "-":
         yield _write_to_standard_output
     else:
@@ -114,8 +114,8 @@ def write_text(target: str | os.PathLike[str] | TextIO, text: str) -> None:
 def _write_to_standard_output(text: str) -> None:
     sys.stdout.flush()
     if hasattr(sys.stdout, "buffer"):
-        # As bytes, since the terminal's encoding and newline translation are not the file's. In pieces, since where
-        # Python runs unbuffered, a disk that fills up takes a part and only complains about the next one.
+        # As bytes, since the terminal's encoding and newline translation are not the file's. In pieces, since with an
+        # unbuffered Python a disk that fills up takes only a part of the text, and fails at the next write.
         rest = memoryview(text.encode())
         while rest:
             rest = rest[sys.stdout.buffer.write(rest) :]

@@ -4,8 +4,8 @@
     TTGTATAACTGCCCTTAATACATACGTTATACCACTTTTGCACCATATACTTACC
     ACTCCATTTATATACACTTATG
 
-The first word of a header is the name. A word `label=…` (or `class=…`) is the label and a word `sites=…` says where
-known sites are; both may be missing. Lines that begin with a semicolon are comments.
+The first word of a header is the name. A word `label=…` (or `class=…`) is the label, and a word `sites=…` lists known
+sites; both may be missing. Lines that begin with a semicolon are comments.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from widemargin.files.sequences import LABEL, NAMES, Found, SequenceData, gather
 
 
 def is_fasta(raw: RawText) -> bool:
-    """Whether the first line that is no comment begins with >."""
+    """Whether the first line that is not a comment begins with >."""
     first = (line for line in raw.lines if line.strip() and not line.startswith(";"))
     return raw.judged("is FASTA", lambda: next(first, "").startswith(">"))
 

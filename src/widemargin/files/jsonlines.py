@@ -1,16 +1,15 @@
 """JSON lines: one object per line, one sequence per object.
 
 The key `tokens` (or `words`) holds the words. Any other key that holds one string per token is a column; the labels are
-under `tags`, `labels` or `label`, where null is read as `_`, an unknown label. Everything else in an object is kept. A
-column is checked only when it is used: a list that has as many items as the first sequence has tokens, by chance, does
-no harm.
+under `tags`, `labels` or `label`, where null is read as `_`, an unknown label. Everything else in an object is kept.
+Columns are checked only when they are used, so a list that has as many items as tokens by chance does no harm.
 
 Spans are under `spans`, as lists `[start, end, "type"]` or objects `{"start": …, "end": …, "type": …}` (or `"label"`),
 which count tokens from 0, the end excluded. They are read as a column of BIO labels, which is the label column if there
-is no other. On writing, new spans take the form of the spans in the file.
+is no other. New spans are written in the form of the spans in the file.
 
-On writing, only the replaced list changes, in place. The text around it stays as it was, since parsing and serialising
-an object again would change its spacing, its numbers and its escapes.
+Writing changes only the replaced list. The text around it stays as it was, since serialising the whole object again
+would change its spacing, its numbers and its escapes.
 """
 
 import json
@@ -44,7 +43,7 @@ _SPACE = re.compile(r"[ \t\r]*")
 
 @dataclass(frozen=True)
 class JsonLines(Document):
-    """A file with one JSON object per line; `keys` maps columns to their keys where the two differ."""
+    """A file with one JSON object per line; `keys` maps columns to their keys if the two differ."""
 
     object_lines: list[int]
     keys: dict[str, str]
@@ -146,7 +145,7 @@ def json_object(raw: RawText, number: int) -> dict[str, Any]:
         value = json.loads(raw.lines[number])
     except json.JSONDecodeError as error:
         raise raw.fault(number, f"not JSON: {error.msg} at character {error.colno}") from error
-    except RecursionError as error:  # Python's own words for it change from version to version
+    except RecursionError as error:  # Python's message changes from version to version
         raise raw.fault(number, "not usable JSON: it nests too deep") from error
     except ValueError as error:
         raise raw.fault(number, f"not usable JSON: {error}") from error
@@ -191,7 +190,7 @@ def _strings(raw: RawText, objects: Sequences, key: str, word: str | None) -> li
 
 
 def _span_labels(raw: RawText, objects: Sequences, word: str) -> list[str]:
-    """The spans of all objects as BIO labels; the key `spans` may be missing."""
+    """The spans of all objects as BIO labels; objects without the key `spans` have none."""
     flat: list[str] = []
     for number, members in objects.items():
         items = [] if members.get(SPANS) is None else members[SPANS]

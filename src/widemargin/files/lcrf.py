@@ -6,9 +6,9 @@
     "LFRF"  size  labels + 2, the offset of each list below, then for each label how many transitions leave it, which
     "AFRF"  size  attributes, likewise for each attribute and its states
 
-All other numbers are 32-bit, lowest byte first. A state is an attribute and a label. The two lists repeat what the
-features say: they are written, but not read. Features are in the order of kind, source and target, so what a file
-says determines its bytes.
+All other numbers are 32-bit, lowest byte first. A state is an attribute and a label. The two lists only repeat the
+features: they are written, but not read. Features are sorted by kind, source and target, so equal models have equal
+bytes.
 """
 
 import os
@@ -51,8 +51,8 @@ class Weights(NamedTuple):
 class ChainFile(NamedTuple):
     """The contents of a file: the names of labels and attributes, and weights by their numbers.
 
-    A state leads from an attribute to a label, a transition from a label to the next. Weights that were read are in the
-    order of their sources and targets; those to be written may be in any order.
+    A state leads from an attribute to a label, a transition from a label to the next. Weights from a file are sorted by
+    source and target; weights to be written may be in any order.
     """
 
     labels: list[str]
@@ -74,7 +74,7 @@ class ChainFile(NamedTuple):
         return found
 
     def rows(self) -> Rows:
-        """The weights of each attribute as a sparse row; they are in order, as those of a file that was read."""
+        """The weights of each attribute as a sparse row; they must be sorted, as those from a file are."""
         source, target, weight = self.states
         return Rows(boundaries(np.bincount(source, minlength=len(self.attributes))), target, weight)
 
@@ -220,7 +220,7 @@ def lcrf_bytes(file: ChainFile) -> bytes:
 
 
 def _lists(chunk: bytes, begin: int, counts: LongVector, first: int, more: int) -> bytes:
-    """The numbers of each source's features, which follow each other from `first` on; `more` sources have none."""
+    """The lists of each source's features, whose numbers ascend from `first`; `more` further sources have none."""
     n = len(counts)
     ends = np.cumsum(counts + 1)
     lists = np.arange(first - 1, first - 1 + n + counts.sum())

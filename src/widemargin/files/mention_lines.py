@@ -2,9 +2,9 @@
 
     {"id": "a", "sentences": [["The", "pope", "spoke"], ["He", …]], "clusters": [[[0, 1], [3, 3]], …]}
 
-Spans are the numbers of their first and last token, counted from 0 in the document, both included, as most systems for
-coreference have it. ``mentions`` may list spans that are in no cluster, or all that are to be clustered. ``lemma``,
-``upos``, ``xpos``, ``feats``, ``head``, ``deprel`` and ``parse`` may have a list per sentence, too. Predictions replace
+Spans are the numbers of their first and last token, counted from 0 in the document, both included, as in most systems
+for coreference. ``mentions`` may list spans that are in no cluster, or all spans to be clustered. ``lemma``, ``upos``,
+``xpos``, ``feats``, ``head``, ``deprel`` and ``parse`` may also have a list per sentence. Predictions replace
 ``clusters``.
 """
 
@@ -53,7 +53,7 @@ class MentionLines(NamedTuple):
 
 
 def read(raw: RawText, *, gold: bool, required: bool = True) -> MentionLines:
-    """Read JSON lines of mentions; unless they are not `required`, there must be some."""
+    """Read JSON lines of mentions; if mentions are `required`, there must be some."""
     objects = {number: json_object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
     X, y = [], []
     for number, members in objects.items():

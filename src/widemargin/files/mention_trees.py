@@ -1,6 +1,6 @@
-"""Texts as trees in brackets, in which mentions can be detected: a file is one document, and marks no entities.
+"""Texts as trees in brackets, in which mentions can be detected: a file is one document without marked entities.
 
-Predictions are written in columns, one token per line: word, tag, the piece of the tree as in CoNLL-2012, coreference.
+Predictions are written in columns, one token per line: word, tag, parse column as in CoNLL-2012, coreference.
 """
 
 from collections.abc import Mapping, Sequence

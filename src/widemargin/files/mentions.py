@@ -3,8 +3,9 @@
     1  The   …  Entity=(7-person-1-coref(3        1  The   (7(3     a mention of the entity 7 begins, and one of 3
     2  pope  …  Entity=3)7)                       2  pope  3)7)     both end
 
-``(7)`` is a mention of a single token; ``|`` may stand between brackets. What follows the name of an entity is kept,
-but not read: in some corpora it tells the answer. Of a mention in several parts, ``(7[1/2]``, the first one counts.
+``(7)`` is a mention of a single token; ``|`` may stand between brackets. The text after the name of an entity is kept,
+but not read, because in some corpora it gives the answer away. If a mention has several parts, ``(7[1/2]``, the first
+counts.
 Documents begin at ``# newdoc`` or ``# begin document``. Predictions replace the names of entities by numbers, or all
 brackets by new ones.
 """
@@ -30,11 +31,11 @@ ENTITY = re.compile(r"(?:(?<=\|)|^)Entity=([^|]*)")
 PART = re.compile(r"\[(\d+)/\d+\]$")
 NOTHING = ("_", "-", "*")
 USED = ("word", "lemma", "upos", "xpos", "feats", "head", "deprel", "parse")
-CONLL_2012 = 11  # the fewest columns of a file of that shared task
+CONLL_2012 = 11  # the fewest columns of a file of the CoNLL-2012 shared task
 
 
 class Place(NamedTuple):
-    """A mention: its tokens [start, end) in its document, its entity, and its brackets, counted over the whole file."""
+    """A mention: its tokens [start, end) in its document, its entity, and the numbers of its brackets in the file."""
 
     start: int
     end: int
@@ -59,7 +60,7 @@ class MentionFile(NamedTuple):
         return list(map(len, self.X))
 
     def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
-        """The file with a number for each cluster instead of the names of entities."""
+        """The file with the numbers of clusters in place of the names of entities."""
         number: dict[int, int] = {}
         for places, clusters in zip(self.places, outputs, strict=True):
             for place, cluster in zip(places, clusters, strict=True):
@@ -79,7 +80,7 @@ class MentionFile(NamedTuple):
         return self.document.text({self.column: list(map(rewritten, self.document.columns[self.column].strings()))})
 
     def marked(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
-        """The file with new brackets for these mentions, a number for each cluster, instead of its own."""
+        """The file with its brackets replaced by those of these mentions, which have the numbers of their clusters."""
         values = self.document.columns[self.column].strings()
         raw = self.document.raw
         nothing = raw.judged("nothing", lambda: next((value for value in values if value in NOTHING), "_"))
@@ -92,7 +93,7 @@ class MentionFile(NamedTuple):
 
 
 def new_brackets(n: int, spans: Sequence[tuple[int, int]], clusters: Sequence[int]) -> list[list[str]]:
-    """The brackets at each of n tokens: those that begin, the longest first, then those that end, the longest last.
+    """The brackets at each of n tokens: opening ones, the longest mention first, then closing ones, the longest last.
 
     >>> new_brackets(3, [(0, 1), (0, 3), (1, 3)], [1, 0, 2])
     [['(1', '(2)'], ['(3'], ['3)', '1)']]
@@ -125,7 +126,7 @@ def read(
     gold: bool,
     required: bool = True,
 ) -> MentionFile:
-    """Read mentions; unless they are not `required`, there must be some, and names of entities matter only if gold."""
+    """Read mentions; if they are `required`, there must be some. Names of entities matter only with `gold`."""
     lines = ["" if chosen == "conll" and BORDER.match(line) else line for line in raw.lines]
     tokens = replace(raw, lines=lines)
     if chosen == "conll" and names is None:
@@ -152,21 +153,21 @@ def read(
 
 
 def cut(lines: Sequence[str]) -> int:
-    """The lines of whole documents (`files.pieces`): up to the last line that begins another."""
+    """The number of lines of whole documents (`files.pieces`): up to the last line that begins another document."""
     begins = (k for k in range(len(lines) - 1, 0, -1) if lines[k].startswith("#") and BEGIN.match(lines[k]))
     end = next(begins, 0)
     return end if any(line.strip() and not line.startswith("#") for line in islice(lines, end)) else 0
 
 
 def some_mentions(raw: RawText, found: bool) -> bool:
-    """Whether there are mentions in this piece of a file, in those before it, or perhaps in those after it."""
+    """Whether this piece of a file or one before it has mentions; True unless it is the last, as later ones may."""
     seen: set[bool] = raw.judged("some mentions", set)
     seen.add(found)
     return True in seen or not raw.is_last
 
 
 def _guessed_names(raw: RawText) -> list[str]:
-    """The names of columns: of the CoNLL-2012 shared task if they are many, else word or number and word come first."""
+    """The names of columns: those of CoNLL-2012 if there are many; otherwise word, or number and word, come first."""
     first = next((line for line in raw.lines if line.strip()), "").split(
         "\t" if any("\t" in x for x in raw.lines) else None
     )
@@ -189,7 +190,7 @@ def _documents(document: Table) -> tuple[list[int], list[str]]:
 
 
 def _annotated(value: str, column: str) -> tuple[int, int]:
-    """Where the brackets are in the value of a token; an empty stretch if there are none."""
+    """Where the brackets begin and end in the value of a token; equal places if there are none."""
     if column != "misc":
         return (0, 0) if value in NOTHING else (0, len(value))
     found = ENTITY.search(value)
@@ -227,7 +228,7 @@ def _places(
         if left:
             raise _fault(document, left[0][0], f"a mention of {shortened(name)!r} begins that does not end")
     for part in parts:
-        # The brackets of further parts go with the mention that they belong to.
+        # The brackets of further parts are kept with the mention that they belong to.
         whole = [place for place in found if place.entity == part.entity and place.start <= part.start]
         if not whole:
             raise _fault(

@@ -1,12 +1,12 @@
 """A file in pieces, so that memory does not grow with the file and answers need not wait for its end.
 
-A piece is a `RawText` of whole *units*: sentences, examples or documents, whatever a format has. Regular files are read
-in pieces of about `SIZE` bytes. From a pipe or a terminal, a piece is all that has arrived, as soon as a unit of it is
-complete: a program that writes a sentence and waits gets its answer, and one that writes fast gets large pieces.
+A piece is a `RawText` of whole *units*: sentences, examples or documents, depending on the format. Regular files are
+read in pieces of about `SIZE` bytes. From a pipe or a terminal, a piece is all that has arrived, as soon as one unit is
+complete. So a program that writes a sentence and waits gets its answer, and one that writes fast gets large pieces.
 
-The texts of all pieces, one behind the other, are the text of the file. The last piece may hold no unit: only what
-comes behind the last one, or nothing at all. Whatever a format judges by a whole file (`RawText.judged`), such as the
-number of columns, is judged by the first piece.
+The texts of all pieces, end to end, are the text of the file. The last piece may hold no unit: only the text after the
+last unit, or nothing. Facts about a whole file (`RawText.judged`), such as the number of columns, come from the first
+piece.
 """
 
 import os
@@ -22,10 +22,10 @@ from widemargin.errors import DataError
 from widemargin.files.raw import BYTE_ORDER_MARK, RawText, decoded, name_of, standard_input
 
 SIZE = 1 << 21
-COMMENTS = ("#", ";")  # in any format; a token that looks like one does not tell the format either
+COMMENTS = ("#", ";")  # in any format; a token that looks like a comment does not reveal the format either
 
 Cut: TypeAlias = Callable[[Sequence[str]], int]
-"""How many of these lines, which begin with a unit, are whole units; 0 while not even one is complete."""
+"""A function that returns how many of the first lines are whole units; 0 if not even one unit is complete."""
 
 
 def pieces(source: str, choose: Callable[[RawText], Cut | None]) -> Iterator[RawText]:
@@ -50,7 +50,7 @@ def every_line(lines: Sequence[str]) -> int:
 
 
 def up_to(lines: Sequence[str], is_end: Callable[[str], bool], is_unit: Callable[[str], bool]) -> int:
-    """The lines up to the last end of a unit, if there is one: some line before it that only units have."""
+    """The number of lines up to the last end of a unit; 0 if no line before it belongs to a unit."""
     end = next((k for k in range(len(lines), 0, -1) if is_end(lines[k - 1])), 0)
     return end if any(map(is_unit, islice(lines, end))) else 0
 
@@ -62,7 +62,7 @@ def _pieces(read: "_Lines", choose: Callable[[RawText], Cut | None]) -> Iterator
     if cut is None:
         while not read.ended:
             read.more()
-        # What the beginning was judged to be does not count where there is all of it.
+        # With the whole file at hand, facts that were judged by its beginning are judged again.
         yield replace(read.rest(), judgements={})
         return
     while not read.ended:
@@ -84,7 +84,7 @@ class _Lines:
         self.waits = _waits(stream)
 
     def more(self, *, longer: bool = False) -> None:
-        """Read on; `longer`: more at once, since what was read so far was not enough."""
+        """Read on; with `longer`, more at once, since the lines so far hold no whole unit."""
         self.size = 2 * self.size if longer else SIZE
         data = self.unfinished + self._read()
         end = len(data) if self.ended else data.rfind(b"\n") + 1
@@ -101,7 +101,7 @@ class _Lines:
         return RawText(self.name, lines, marked, self.first, is_last, self.judgements)
 
     def taken(self, end: int) -> RawText:
-        """The first lines, which are then gone."""
+        """The first lines, which are removed."""
         piece = self.piece(end)
         self.lines, self.first = self.lines[end:], self.first + end
         return piece
@@ -134,4 +134,4 @@ def _waits(stream: Any) -> bool:
     try:
         return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and hasattr(stream, "read1")
     except (OSError, AttributeError, ValueError):
-        return False  # not of the operating system
+        return False  # not a stream of the operating system

@@ -1,4 +1,4 @@
-"""Constant quark databases (CQDB): how CRFsuite's files number strings.
+"""Constant quark databases (CQDB), with which CRFsuite's files number strings.
 
 A database is a header, references to 256 hash tables, the records, the tables, and the offset of every record by its
 number. All numbers are 32-bit, lowest byte first; offsets count from the header.
@@ -9,10 +9,10 @@ number. All numbers are 32-bit, lowest byte first; offsets count from the header
     (hash, offset) of 2n places in each table
     backward: offset of each record
 
-A string's hash is lookup3 (Bob Jenkins, 2006) of its bytes and the zero byte. Its low 8 bits choose a table, the rest
-the place in it; a string whose place is taken goes to the next free one.
+A string's hash is lookup3 (Bob Jenkins, 2006) of its bytes and the zero byte. Its low 8 bits choose a table, the other
+bits the place in it; a string whose place is taken goes to the next free one.
 
-Readers here find strings by number, so they leave the hash tables alone.
+This module reads strings by number, so it ignores the hash tables.
 """
 
 import struct
@@ -37,8 +37,8 @@ MASK = 0xFFFFFFFF
 class PackedStrings(Sequence[str]):
     """Strings as one array of UTF-8 bytes, decoded when first asked for.
 
-    `lengths` counts the bytes of each, `n_characters` those that begin a character. Bytes that are not UTF-8 become
-    lone surrogates, as in Python's file names, so that nothing is lost or confused.
+    `lengths` counts the bytes of each string, `n_characters` the bytes that begin a character. Bytes that are not UTF-8
+    become lone surrogates, as in Python's file names, so that different strings stay different.
     """
 
     def __init__(self, text: ByteVector, lengths: LongVector, n_characters: LongVector) -> None:
@@ -56,7 +56,7 @@ class PackedStrings(Sequence[str]):
         """Whether every string is UTF-8."""
         begins = (np.cumsum(self.lengths) - self.lengths)[self.lengths > 0]
         if ((self.text[begins] & 0xC0) == 0x80).any():
-            return False  # perhaps a character that begins in one string and ends in the next
+            return False  # a character may begin in one string and end in the next
         try:
             self.text.tobytes().decode()
         except UnicodeDecodeError:
@@ -110,7 +110,7 @@ def read_quarks(content: ByteVector, begin: int, n: int, place: Place) -> Packed
         raise place.damaged(f"the strings that begin at byte {begin:,} are not a database of {n:,} strings")
     content = content[begin : begin + size]
     offsets = numbers(content, backward, n, place)
-    # No more room than the file has bytes, which strings that overlap could exceed.
+    # No more room than the file has bytes: overlapping strings of a damaged file could ask for more.
     text, lengths, characters = np.empty(size, dtype=np.uint8), np.empty_like(offsets), np.empty_like(offsets)
     wrong = _copy_strings(content, offsets, text, lengths, characters)
     if wrong >= 0:
@@ -123,6 +123,7 @@ def _copy_strings(
     content: ByteVector, offsets: LongVector, text: ByteVector, lengths: LongVector, characters: LongVector
 ) -> int:
     """Write the strings end to end into `text`, with their lengths; return the first bad record, or −1."""
+    # The file is not trusted: every place is checked before it is read. Bytes 10xxxxxx continue a character of UTF-8.
     write = 0
     for i in range(len(offsets)):
         begin = offsets[i] + 8
@@ -164,7 +165,7 @@ def quark_database(strings: Sequence[str]) -> bytes:
 
 
 def as_bytes(values: AnyArray) -> bytes:
-    """Numbers as the file has them."""
+    """Numbers as 32-bit values, lowest byte first."""
     return values.astype("<u4").tobytes()
 
 
@@ -200,8 +201,9 @@ def _word(content: ByteVector, begin: int, end: int) -> int:
 def _hashes(content: ByteVector, starts: LongVector, lengths: LongVector) -> LongVector:
     """lookup3 of pieces of `content`, none of them empty.
 
-    Three 32-bit words in 64-bit integers, reduced after every step: NumPy would report overflows of interpreted code.
+    Three 32-bit words in 64-bit integers, reduced after every step: NumPy would warn of overflows in interpreted code.
     """
+    # The last block, of 1 to 12 bytes, gets the final mixing; `_word` pads it with zeros, as the C code does.
     out = np.empty(len(starts), dtype=np.int64)
     for i in range(len(starts)):
         at, end = starts[i], starts[i] + lengths[i]

@@ -23,8 +23,8 @@ BYTE_ORDER_MARK = "\ufeff"
 class RawText:
     """The lines of a file, without their line feeds, and the name that error messages give the file.
 
-    It may be a piece of a file (`files.pieces`): `first` lines of the file come before it, and `is_last` says whether
-    more come after it. All pieces of a file share `judgements`.
+    It may be a piece of a file (`files.pieces`): `first` lines of the file come before it, and `is_last` says that none
+    come after it. All pieces of a file share `judgements`.
     """
 
     source: str
@@ -41,7 +41,7 @@ class RawText:
 
     @classmethod
     def load(cls, source: Source, encoding: str = "utf-8") -> "RawText":
-        """Read a path, `-` for the standard input, or an open file; text that has been read is returned as it is."""
+        """Read a path, `-` for the standard input, or an open file; a `RawText` is returned as it is."""
         if isinstance(source, RawText):
             return source
         name = name_of(source)
@@ -62,7 +62,7 @@ class RawText:
         return DataError(f"{self.source}, line {self.first + index + 1}: {complaint}")
 
     def judged(self, what: str, judge: Callable[[], T]) -> T:
-        """A fact about the whole file, such as how many columns it has: what its first piece says."""
+        """A fact about the whole file, such as its number of columns, judged by the first piece."""
         if what not in self.judgements:
             self.judgements[what] = judge()
         found: T = self.judgements[what]
@@ -79,7 +79,7 @@ def shortened(text: str, width: int = 60) -> str:
 
 
 def name_of(source: Source) -> str:
-    """What error messages call a file."""
+    """The name of a file in error messages."""
     if isinstance(source, str | os.PathLike):
         return "standard input" if source == "-" else os.fspath(source)
     name = getattr(source, "name", None)

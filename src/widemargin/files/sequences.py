@@ -7,9 +7,9 @@
     0,t,a,c,t,a,g,…,+                        a letter per column: name, letters, label
     TACTAGCAATACGC…                          a sequence alone, for prediction
 
-Of the columns, `sequence` must be there; `id` (or `name`), `label` (or `class`) and one that ends in `sites` may be.
+The column `sequence` is required; `id` (or `name`), `label` (or `class`) and one that ends in `sites` are optional.
 Sites are start:end:strand, counted from 0, with semicolons between them, or a dot for none. Lines that begin with # are
-comments, unless the first of them is the header. Without tabs and commas, blanks separate columns.
+comments, except for a first line that is the header. Without tabs and commas, blanks separate columns.
 """
 
 import itertools
@@ -27,7 +27,7 @@ SITE = re.compile(r"(\d{1,10}):(\d{1,10})(?::([+-]))?")
 
 
 class SequenceData(NamedTuple):
-    """The sequences of a file and their labels, None where there is none."""
+    """The sequences of a file and their labels, None for a missing label."""
 
     sequences: Sequences
     labels: list[str | None]
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 
 def gathered(raw: RawText, found: Sequence[Found]) -> SequenceData:
-    """The sequences of a file, of which there must be one at least, and their letters checked."""
+    """The sequences of a file, checked: there must be at least one, and letters must be valid."""
     if not found and not raw.first:
         raise DataError(f"{raw.source} has no sequences")
     for each in found:
@@ -103,14 +103,14 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
 
 
 def cut(lines: Sequence[str]) -> int:
-    """The lines of whole sequences (`files.pieces`): all, unless there is nothing but a header."""
+    """The number of lines of whole sequences (`files.pieces`): all, or 0 if there is only a header."""
     filled = [line.strip("\r\n ") for line in lines if line.strip()]
     named = bool(filled) and any(NAMES.get(name) == "sequence" for name in _header(filled[0])[1])
     return len(lines) if any(not line.startswith("#") for line in filled[named:]) else 0
 
 
 def _header(line: str) -> tuple[str | None, list[str]]:
-    """What separates columns, and what these would be called if this line had their names."""
+    """The separator of columns, and the names of columns if this line is a header."""
     separator = "\t" if "\t" in line else "," if "," in line else None
     return separator, [name.partition("(")[0].strip().lower() for name in _cut(line.lstrip("#"), separator)]
 

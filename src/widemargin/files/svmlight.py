@@ -4,9 +4,9 @@
     sweet,salty qid:4 2:1.5
      7:1
 
-Labels are any words, several of them separated by commas; a line that begins with a blank, or whose first word is a
-feature, has none. Indices are whole numbers from 0 on, and stay as they are. ``qid:n`` says which query an example
-belongs to. Empty lines and lines with only a comment are not examples.
+Labels are any words, separated by commas if there are several; a line that begins with a blank, or whose first word is
+a feature, has none. Indices are whole numbers from 0 on, and stay as they are. ``qid:n`` is the query of an example.
+Empty lines and lines with only a comment are not examples.
 """
 
 import math
@@ -55,7 +55,7 @@ class SvmlightData(NamedTuple):
         return Matrix(Rows(ends.astype(np.int64), rows.indices[kept], rows.values[kept]), width)
 
     def relabelled(self, labels: Sequence[str]) -> str:
-        """The text of the file with these labels, and all else as it was."""
+        """The text of the file with these labels, otherwise unchanged."""
         lines = list(self.raw.lines)
         for line, label in zip(self.lines.tolist(), labels, strict=True):
             first, blank, rest = lines[line].partition(" ")
@@ -93,7 +93,7 @@ def parse(raw: RawText) -> SvmlightData:
 
 
 def cut(lines: Sequence[str]) -> int:
-    """The lines of whole examples (`files.pieces`), each of which has one."""
+    """The number of lines of whole examples (`files.pieces`); each example is one line."""
     return len(lines) if any(map(_has_example, lines)) else 0
 
 

@@ -2,7 +2,7 @@
 
 For reading, every token line becomes a row: its fields with a single TAB between them. A column is then one `str.split`
 per row, and only for the columns that are used. For writing, a field is replaced inside the line it came from, so
-whatever else the line holds (runs of blanks, a carriage return) stays as it was.
+everything else in the line (runs of blanks, a carriage return) stays as it was.
 """
 
 import re
@@ -38,7 +38,7 @@ class Layout:
         match = re.compile(f"{self.indent}(?:{self.skip}){{{index}}}({self.field})").match
 
         def place(line: str) -> tuple[int, int]:
-            # What follows the last field is cut off first: a pattern would look for it after every character.
+            # The text after the last field is cut off first: a pattern would look for it after every character.
             found = match(line, 0, len(line.rstrip(self.after)))
             assert found is not None, "the fields of every row were counted when the file was read"
             return found.span(1)
@@ -63,7 +63,7 @@ BLANKS = Layout(
 class Rows:
     """The tokens of a file: `fields[t]` holds the TAB-separated fields of token t, from the line at `lines[t]`.
 
-    `breaks` says for every blank line how many tokens precede it.
+    `breaks` has the number of tokens before each blank line.
     """
 
     fields: list[str]
@@ -128,7 +128,7 @@ def table(
     width: int,
     layout: Layout,
 ) -> Table:
-    """Make a table of `rows`; raise an error about the first that does not have `width` fields."""
+    """Make a table of `rows`; raise an error about the first row that does not have `width` fields."""
     separators = [fields.count("\t") for fields in rows.fields]
     if separators.count(width - 1) != len(separators):
         token = next(t for t, count in enumerate(separators) if count != width - 1)

@@ -43,7 +43,7 @@ def read_word_clusters(source: Source) -> dict[str, str]:
 
 
 def write_word_clusters(path: str | os.PathLike[str], clusters: Counted) -> None:
-    """Write clusters, those of one branch of the tree together, and the most frequent words of each first."""
+    """Write clusters in the order of the tree, each with its most frequent words first."""
     check_writable(clusters.paths)
     with replacing(path) as stream:
         for word, bits in sorted(

@@ -1,7 +1,7 @@
 """XML fields: below the document's element one element per sequence, below that one element per field.
 
 The text of a field is cut into tokens at blanks; elements nested in it contribute only their text. Text of a sequence
-that is in no field is outside all spans. There are two conventions, told apart by the data:
+that is in no field is outside all spans. There are two conventions; the data show which one a file follows:
 
     <author>Solon, G.</author> <date>(1999).</date>                  an element is a span
     <street>Main</street> <street>Road</street> <zip>99603</zip>     every element holds one token:
@@ -9,8 +9,8 @@ that is in no field is outside all spans. There are two conventions, told apart 
 
 In the second, two neighbouring spans of the same type cannot be told apart, neither on reading nor on writing.
 
-On writing, spans that the file already has keep their attributes and content; only the others are written anew. A
-sequence whose labels do not change stays as it is, byte for byte.
+On writing, spans that the file already has keep their attributes and content; only the others are written as new
+elements. A sequence whose labels do not change stays as it is, byte for byte.
 
 Nothing outside the file is ever read, and a file that declares entities is refused: a few of them can expand to
 gigabytes of text.
@@ -97,7 +97,7 @@ class XmlFields(Document):
         for span in _with_tokens_outside(wanted, len(sentence.tokens)):
             if span.start:
                 gap = gaps.get(span.start, usual)
-                # Tokens that are no longer in elements of their own would run together without a blank.
+                # Without a blank, tokens that have lost their elements would run together.
                 written.append(gap if gap[:1].isspace() or gap[-1:].isspace() else gap + " ")
             found = before.get(span) if span.type else None
             written.append(
@@ -135,7 +135,7 @@ def parse(raw: RawText) -> XmlFields:
 def is_xml(raw: RawText) -> bool:
     """Whether a file begins and ends like XML: a first token may look like a tag, but no last label does."""
     filled = [line for line in raw.lines if line.strip()]
-    # Of the beginning of a file, the last line tells nothing.
+    # In the first piece of a longer file, the last line is not the end of the file and tells nothing.
     return bool(filled) and bool(_OPENING.match(filled[0])) and (not raw.is_last or filled[-1].rstrip().endswith(">"))
 
 
@@ -178,7 +178,7 @@ class _Reader:
             self.sentences[-1].end = at
         elif self.depth == _FIELD:
             sentence, first = self.sentences[-1], self.first_of_field
-            # An element without an end tag of its own has ended already.
+            # An element without an end tag has already ended.
             end = self.source.index(b">", at) + 1 if self.source.startswith(b"</", at) else at
             if len(sentence.tokens) > first:
                 sentence.segments.append(Segment(Span(first, len(sentence.tokens), tag), self.begin_of_field, end))

@@ -2,13 +2,13 @@
 
     score(y) = begin[y_0] + Σ_t emission[t, y_t] + Σ_{t>0} transition[t, y_{t-1}, y_t] + end[y_{n-1}]
 
-The own parts of a sequence of n positions and L labels are the labels of its positions (t L + l). If features make
-positions differ, the pairs of labels that lead into each follow (n L + (t L + k) L + l). Otherwise all positions share
-one table of pairs, (k L + l) among the shared parts. The first and the last label come last there.
+The own parts of a sequence of n positions and L labels are the labels of its positions (t L + l). If transitions have
+features, the pairs of labels that lead into each position follow (n L + (t L + k) L + l). Otherwise all positions share
+one table of pairs, (k L + l) among the shared parts. The shared parts end with the first and the last label.
 
 Chains are segmentations into single tokens (`structures.segments`), and are searched as such. Training and prediction
-spend their time on the best labels and on sums over all labels. So these have recursions of their own: Viterbi, and
-forward–backward in probability space.
+spend most of their time on the best labels and on sums over all labels. These two have faster recursions of their own:
+Viterbi, and forward–backward in probability space.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ def table_of(own: FloatVector, start: int, n: int, longest: int, n_labels: int) 
 
 @kernel
 def segmented_of(scores: Scores, k: int, longest: int, n_labels: int) -> Segmented:
-    """The scores of sequence k; if pairs are not shared, each token has a table of its own behind the segments."""
+    """The scores of sequence k; if pairs are not shared, a table for each token follows the segments."""
     n, at_ends = scores.sizes[k], len(scores.shared) - 2 * n_labels
     segment = table_of(scores.own, scores.starts[k], n, longest, n_labels)
     transition = scores.shared[:at_ends].reshape(at_ends // n_labels**2, n_labels, n_labels)
@@ -75,6 +75,7 @@ def _best(scores: Scores, n_labels: int, outputs: IntVector) -> None:
 @kernel
 def _parts(sizes: LongVector, n_labels: int, by_position: bool, outputs: IntVector) -> tuple[LongVector, LongVector]:
     """At each position the label, then the pair or the first label; at the end the last label."""
+    # Two places for each position, whatever the labels: gold and output can be compared place by place.
     n_pairs = n_labels * n_labels
     indptr, numbers = np.zeros(len(sizes) + 1, np.int64), np.empty(2 * len(outputs) + len(sizes), np.int64)
     write = read = 0
@@ -97,7 +98,7 @@ def _parts(sizes: LongVector, n_labels: int, by_position: bool, outputs: IntVect
 
 
 class SemiMarkov(Flat):
-    """Sequences of labelled segments of up to `longest` tokens: their positions are the candidate spans."""
+    """Sequences of labelled segments of up to `longest` tokens; positions are candidate spans."""
 
     __slots__ = ()
     counts_errors: ClassVar[bool] = True
@@ -109,12 +110,12 @@ class SemiMarkov(Flat):
         return sizes
 
     def positions(self, sizes: LongVector) -> LongVector:
-        """The candidate spans of a sequence: all that are no longer than `longest`."""
+        """The number of candidate spans: spans of at most `longest` tokens."""
         longest = np.minimum(sizes, self.longest)
         return longest * sizes - longest * (longest - 1) // 2
 
     def candidates(self, starts: LongVector, sizes: LongVector) -> LongMatrix:
-        """For each candidate span, by first token and length, where the numbers of its labels are among own parts.
+        """The places of the labels of each candidate span among own parts; spans go by first token, then length.
 
         >>> from widemargin.structures.segments import Segments
         >>> Segments(1, 2).candidates(np.array([0, 6]), np.array([3, 1])).ravel().tolist()
@@ -164,7 +165,7 @@ class SemiMarkov(Flat):
         return errors, self.outputs(codes)
 
     def hull(self, scores: Scores, costs: Scores, gold: IntVector, most_decodes: int) -> IntVector:
-        """The worst segmentations under slack scaling that decoding finds."""
+        """The worst segmentations under slack scaling among those that decoding finds."""
         from widemargin.structures.segment_searches import hull_segmentations
 
         codes, gold_scores = self.codes(gold), self.total(scores, gold)
@@ -180,7 +181,7 @@ class SemiMarkov(Flat):
         return self.outputs(codes)
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
-        """What `worst` takes: two tables of the best score for each token, label and error."""
+        """The memory of `worst`: two tables of the best score for each token, label and error."""
         return 16.0 * sizes * self.n_labels * (most + 1.0)
 
     def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> IntMatrix:
@@ -188,7 +189,7 @@ class SemiMarkov(Flat):
         from widemargin.structures.segment_searches import sample_segmentations
 
         codes = np.empty((n, scores.sizes.sum()), dtype=np.int32)
-        # A number for the label of each segment, and one for its length unless all have one token.
+        # One number for the label of each segment, and one for its length unless all segments have one token.
         uniforms = np.asarray(rng.random((*codes.shape, min(self.longest, 2))))
         sample_segmentations(scores, self.longest, self.n_labels, uniforms, codes)
         return self.outputs(codes)
@@ -196,23 +197,23 @@ class SemiMarkov(Flat):
 
 @dataclass(frozen=True, slots=True)
 class Chain(SemiMarkov):
-    """Label sequences; `by_position` says that each position has a table of transitions of its own."""
+    """Label sequences; with `by_position`, each position has its own table of transitions."""
 
     n_labels: int
     by_position: bool = False
     longest: int = field(default=1, init=False, repr=False)
 
     def n_own(self, sizes: LongVector) -> LongVector:
-        """Labels, and pairs if positions differ."""
+        """Labels, and pairs if each position has its own."""
         return sizes * (self.n_labels * (1 + self.n_labels) if self.by_position else self.n_labels)
 
     @property
     def n_shared(self) -> int:
-        """Pairs unless positions differ, and first and last labels."""
+        """Pairs unless each position has its own, and first and last labels."""
         return self.n_labels * (2 if self.by_position else 2 + self.n_labels)
 
     def positions(self, sizes: LongVector) -> LongVector:
-        """Those of the sequence."""
+        """The tokens."""
         return sizes
 
     def parts(self, sizes: LongVector, outputs: IntVector) -> Numbers:

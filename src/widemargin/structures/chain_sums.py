@@ -7,9 +7,9 @@ that Σ_l α_t[l] = 1 and Σ_l α_n-1[l] β_n-1[l] = 1. Then (Rabiner 1989, §V.
 
     p(y_t = l) = α_t[l] β_t[l],   p(y_t-1 = k, y_t = l) = α_t-1[k] T[k, l] e_t[l] β_t[l] / c_t,   log Z = Σ log c_t
 
-plus the divisors. What underflows on the way, at most 10⁻³⁰⁰, is multiplied by some β in a probability. So the sums of
-a sequence are right if no β is large; otherwise `decoders.semimarkov_sums` computes them again from logarithms. The
-exponentials of a whole batch are NumPy's, which are vectorised.
+plus the logarithms of the divisors. A number that underflows is at most 10⁻³⁰⁰, and some β multiplies it in a
+probability. So the sums of a sequence are right if no β is large; otherwise `decoders.semimarkov_sums` computes them
+again from logarithms. NumPy exponentiates a whole batch at once, because its exponentials are vectorised.
 """
 
 from itertools import pairwise
@@ -36,7 +36,7 @@ def chain_sums(scores: Scores, n_labels: int) -> Sums:
     """
     n, at_ends = len(scores.sizes), len(scores.shared) - 2 * n_labels
     by_position = at_ends == 0
-    # Room between sequences belongs to none.
+    # Entries that belong to no sequence must be zero.
     n_own = scores.sizes.sum() * (n_labels * (1 + n_labels) if by_position else n_labels)
     room = np.empty if n_own == len(scores.own) and not by_position else np.zeros
     shared = np.zeros((n, len(scores.shared)))
@@ -48,11 +48,11 @@ def chain_sums(scores: Scores, n_labels: int) -> Sums:
     once = np.ones(n)
     for (first, end), times in zip(pairwise(ends), (scores.sizes - 1.0, once, once), strict=True):
         top = common[first:end].max(initial=-inf)
-        top = top if top > -inf else 0.0  # where all are forbidden
+        top = top if top > -inf else 0.0  # if all are forbidden
         common[first:end] = np.exp(common[first:end] - top)
         tops += top * times
     exponentials = Scores(scores.starts, scores.sizes, factors, common)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
+    with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are computed again
         _sums(exponentials, n_labels, tops, log_z, counts)
     for k in np.flatnonzero(np.isnan(log_z)).tolist():
         log_z[k] = _by_logarithms(scores, n_labels, k, counts)
@@ -73,7 +73,7 @@ def _pairs_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
 
 @kernel
 def _put_ends(counts: Counts, n_labels: int) -> None:
-    """First and last labels are those of the first and the last position."""
+    """Copy the probabilities of the first and the last position to those of first and last labels."""
     at_begin = counts.shared.shape[1] - 2 * n_labels
     for k in range(len(counts.sizes)):
         if counts.sizes[k] > 0:
@@ -85,7 +85,7 @@ def _put_ends(counts: Counts, n_labels: int) -> None:
 
 @kernel
 def _by_logarithms(scores: Scores, n_labels: int, k: int, counts: Counts) -> float:
-    """The sums of sequence k with any scores."""
+    """The sums of sequence k, for scores of any size."""
     one, n, room = segmented_of(scores, k, 1, n_labels), scores.sizes[k], new_segment_sums(scores.sizes[k], n_labels)
     labels = table_of(counts.own, counts.starts[k], n, 1, n_labels)
     return semimarkov_sums(one, room, labels, _pairs_of(counts, k, n_labels))
@@ -105,7 +105,7 @@ def _shift_row(row: FloatVector, shifted: FloatVector) -> float:
 
 @kernel
 def _shift(scores: Scores, n_labels: int, shifted: FloatVector, tops: FloatVector) -> None:
-    """Subtract the largest score of each row of labels, and of each table of pairs, and sum these up."""
+    """Subtract the largest score of each row of labels and of each table of pairs; `tops` gets their sums."""
     by_position, n_pairs = len(scores.shared) == 2 * n_labels, n_labels * n_labels
     for k in range(len(scores.sizes)):
         n, at, tops[k] = scores.sizes[k], scores.starts[k], 0.0
@@ -158,6 +158,7 @@ def _backward(
 
     The tables are transposed: from labels to those before.
     """
+    # e_t β_t / c_t overwrites e_t, since nothing else reads e_t again; pairs then need only α_t-1 and this product.
     n, n_labels = factors.shape
     mass, largest = 0.0, 0.0
     for label in range(n_labels):
@@ -201,7 +202,7 @@ def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, counts: FloatMatrix) -
 
 @kernel
 def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVector, counts: Counts) -> None:
-    """The sums of every sequence; log Z is NaN where they must be computed in another way. Overwrites `own`."""
+    """The sums of every sequence; log Z is NaN if they must be computed from logarithms. Overwrites `own`."""
     longest, by_position = longest_of(counts.sizes), len(exponentials.shared) == 2 * n_labels
     alpha, beta, c = np.empty((longest, n_labels)), np.empty((longest, n_labels)), np.empty(longest)
     turned = np.empty((0, n_labels, n_labels))

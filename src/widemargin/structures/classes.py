@@ -1,10 +1,10 @@
-"""One label for a whole example: classes (Crammer & Singer 2001), and choices, whose number differs by example.
+"""One label for a whole example: classes (Crammer & Singer 2001), or one of several choices that differ by example.
 
 The parts of an example are its L labels, and an output is one of them. All outputs can be listed, so each ability is a
 line on the matrix of all scores.
 
-Choices are numbered from the last part back: choice k of n is part n − 1 − k, so that parts may lie in memory as they
-are found. Of equal choices the first wins.
+Choices are numbered from the last part back: choice k of n is part n − 1 − k. So parts may be stored in the order in
+which they are found. The first of several equal choices wins.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""All but the best binary trees of a batch: the k best, those through a node, the worst at positions, sums, draws."""
+"""Searches for trees of a batch other than the best: k best, through a node, worst at positions, sums, draws."""
 
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ def best_trees(
     scores: TreeScores, nothing: FloatMatrix, k: int, n_nodes: int
 ) -> tuple[IntVector, FloatVector, IntMatrix]:
     """How many trees each sentence has, at most k; the scores and nodes of all, end to end."""
+    # Each sentence writes where the one before it ended: sentences with fewer than k trees leave no holes.
     n_labels, halves = nothing.shape[1], len(nothing) == 0
     room = new_parts(longest_of(scores.sizes), n_labels)
     counts, totals = np.ones(len(scores.sizes), dtype=np.int32), np.empty(len(scores.sizes) * k)
@@ -52,7 +53,7 @@ def best_trees(
 
 @kernel
 def through_nodes(scores: TreeScores, nothing: FloatMatrix, best: FloatMatrix) -> None:
-    """Write for each span a row of scores: the best tree's with each label there."""
+    """Write a row for each span: the score of the best tree that has it as a node, for each label."""
     longest, write = longest_of(scores.sizes), 0
     room, outer = new_parts(longest, best.shape[1]), new_charts(longest, best.shape[1])
     for k in range(len(scores.sizes)):
@@ -69,7 +70,7 @@ def through_nodes(scores: TreeScores, nothing: FloatMatrix, best: FloatMatrix) -
 
 
 class Worst(NamedTuple):
-    """For each position: L_c (1 − ⟨w, ψ⟩) of the worst tree, and the node that it has there."""
+    """The worst tree for each position: its L_c (1 − ⟨w, ψ⟩), and its node at the position."""
 
     values: FloatVector
     nodes: IntMatrix
@@ -80,7 +81,7 @@ def _consider(
     c: int, i: int, j: int, above: FloatVector, first: FloatVector, second: FloatVector, costs: FloatVector,
     skipped: int, gold_score: float, worst: Worst,
 ) -> None:  # fmt: skip
-    """Compare the nodes i … j with all labels but `skipped`; their trees score above + first + second."""
+    """Compare nodes over i … j with all labels but `skipped`; their trees score above + first + second."""
     for label in range(len(above)):
         value = costs[label] * (1.0 + (above[label] + first[label] + second[label] - gold_score))
         if value > worst.values[c] and label != skipped:
@@ -92,7 +93,8 @@ def _consider(
 def _find_worst(
     n: int, costs: FloatMatrix, gold_score: float, parts: TreeParts, filled: TreeParts, outer: Charts, marks: Marks
 ) -> Worst:
-    """The worst trees that are wrong; right productions are marked with −inf if only these are right."""
+    """The worst trees that are wrong at each position; if errors count productions, marks of −inf forbid gold's."""
+    # A node with the gold label may still have a wrong production, so its splits are scored apart, without gold's.
     n_labels = parts.span.shape[1]
     worst = Worst(np.zeros(2 * n - 1), np.zeros((2 * n - 1, 3), dtype=np.int32))
     above, nothing, splits = np.empty(n_labels), np.zeros(n_labels), np.empty(n)
@@ -123,6 +125,7 @@ def violating_trees(
     scores: TreeScores, costs: TreeScores, nothing: FloatMatrix, gold: IntMatrix
 ) -> tuple[FloatVector, IntMatrix]:
     """The error at each position, 0 where there is no violator, and the nodes of the violators, end to end."""
+    # One inside and one outside pass serve all positions of a sentence; only violators are traced.
     n_labels, longest = nothing.shape[1], longest_of(scores.sizes)
     room, outer, errors = new_parts(longest, n_labels), new_charts(longest, n_labels), np.zeros(len(gold))
     nodes, read, write = np.empty((64, 3), dtype=np.int32), 0, 0
@@ -187,6 +190,7 @@ def sample_trees(scores: TreeScores, nothing: FloatMatrix, uniforms: FloatMatrix
 
     `uniforms` has two random numbers between 0 and 1 for each node: for its label, and for its split.
     """
+    # Nodes are in preorder, parents before children: one loop finds every node already drawn, without a stack.
     n_labels, longest, write = nothing.shape[1], longest_of(scores.sizes), 0
     scratch, terms = new_charts(longest, n_labels), np.empty(max(longest, n_labels))
     for sentence in range(len(scores.sizes)):

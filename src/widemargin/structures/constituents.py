@@ -8,20 +8,20 @@ Trees are nodes (begin, end, label) in preorder, 2 n − 1 for n words. With C =
 left ones with the labels of their parents (C L + cell L + l) and the right ones (2 C L + cell L + l) follow. All
 sentences share the rules ((side L + p) L + l).
 
-A production is a node with its split and the labels of its children, which is no sum of parts. So one production of
-each span may be marked, and scores something extra (`decoders.cky.Marks`).
+A production is a node with its split and the labels of its children. It is no sum of parts. So one production of each
+span may be marked and get an extra score (`decoders.cky.Marks`).
 
 Errors are counted node by node (`NodeCosts`): Δ(ŷ) = Σ of costs[l] over the nodes (i, j, l) of ŷ that the gold tree
-lacks. Every binary tree over n words has 2 n − 1 nodes, so this is also the number of gold nodes that are missed, if
-all cost the same. With the error of productions (Kummerfeld et al. 2015), a node of several words is right only if it
-is also split like the gold one, into halves with the same labels. No half knows the label of the other, so a node
-counts as wrong then, and gold productions are marked with what it costs less.
+lacks. Every binary tree over n words has 2 n − 1 nodes, so if all costs are 1, this is also the number of gold nodes
+that ŷ lacks. With the error of productions (Kummerfeld et al. 2015), a node of several words is right only if it is
+also split like the gold node, into halves with the same labels. No half knows the label of the other. So all nodes of
+several words cost something, and the marks of gold productions take that cost away again.
 
 The positions of n words are the words and the n − 1 gaps between them. Number 2 t is word t, and 2 k − 1 is the gap
-before word k. Every binary tree has one node at each: the word itself, and the node that is split at the gap. The error
-at a position is that of its node. So the errors of all positions sum up to Δ, whatever wrong nodes cost, and whether
-nodes or productions count. Gold constituents would not do as positions: where a tree misses one, nothing tells which of
-its own nodes stands there instead, and what that costs.
+before word k. Every binary tree has one node at each position: the word itself, or the node that is split at the gap.
+The error at a position is the error of its node. So the errors of all positions sum up to Δ, for all costs of nodes or
+productions. Gold constituents cannot be positions: if a tree lacks one, none of its own nodes stands in for it, so the
+position would have no cost.
 
 The recursions are those of `decoders`: CKY, k best, max-marginals, inside–outside. Here they run over a batch.
 """
@@ -59,7 +59,7 @@ def spans_of(scores: TreeScores, k: int, n_labels: int) -> FloatMatrix:
 
 @kernel
 def parts_of(scores: TreeScores, k: int, nothing: FloatMatrix) -> TreeParts:
-    """The scores of sentence k; if `nothing` has rows, these are zeros for halves, which are not scored then."""
+    """The scores of sentence k; if halves are not scored, `nothing` has rows of zeros for them."""
     n_cells, n_labels = cell(0, scores.sizes[k] + 1), nothing.shape[1]
     size, left, right = n_cells * n_labels, nothing[:n_cells], nothing[:n_cells]
     if len(nothing) == 0:
@@ -73,7 +73,7 @@ def parts_of(scores: TreeScores, k: int, nothing: FloatMatrix) -> TreeParts:
 @kernel
 def marks_of(scores: TreeScores, k: int, n_labels: int, halves: bool) -> Marks:
     """The marks of sentence k."""
-    # Every span has a row of marks, and a row of scores or three of them.
+    # Every span has one row of marks, and one row of scores or, with halves, three.
     begin = scores.starts[k] // (3 * n_labels if halves else n_labels)
     end = begin + cell(0, scores.sizes[k] + 1)
     return Marks(scores.marks.productions[begin:end], scores.marks.extra[begin:end])
@@ -88,7 +88,7 @@ def _copy(chart: FloatMatrix, copy: FloatMatrix) -> None:
 
 @kernel
 def copy_of(parts: TreeParts, room: TreeParts) -> TreeParts:
-    """The parts with their charts copied to those of the room, where decoding overwrites them."""
+    """The parts with their charts copied to `room`, because decoding overwrites them."""
     _copy(parts.span, room.span)
     _copy(parts.left, room.left)
     _copy(parts.right, room.right)
@@ -120,14 +120,15 @@ def _total(scores: TreeScores, nothing: FloatMatrix, nodes: IntMatrix, totals: F
 
 @kernel
 def _position(nodes: IntMatrix, r: int) -> int:
-    """Where node r stands: at its word, or at the gap where it is split."""
+    """The position of node r: its word, or the gap where it is split."""
     begin = nodes[r, 0]
     return 2 * begin if nodes[r, 1] - begin == 1 else 2 * nodes[r + 1, 1] - 1
 
 
 @kernel
 def _parts(sizes: LongVector, n_labels: int, halves: bool, nodes: IntMatrix) -> tuple[LongVector, LongVector]:
-    """At each position its node, the rule above it and, if halves are scored, the half that it is."""
+    """At each position its node, the rule above it and, if halves are scored, the node as a half."""
+    # Parts go by position, not by preorder: trees that agree on a node then have the same part at the same place.
     width = 3 if halves else 2
     indptr, numbers = np.zeros(len(sizes) + 1, dtype=np.int64), np.full(width * len(nodes), -1, dtype=np.int64)
     first = 0
@@ -151,7 +152,7 @@ def _parts(sizes: LongVector, n_labels: int, halves: bool, nodes: IntMatrix) -> 
 
 @dataclass(frozen=True, slots=True)
 class Constituents(Flat):
-    """Labelled binary trees; `halves` are scored or not, and `by_productions` says that costs mark productions."""
+    """Labelled binary trees; `halves`: whether halves are scored, `by_productions`: whether costs mark productions."""
 
     scores: ClassVar[type[TreeScores]] = TreeScores
 
@@ -160,7 +161,7 @@ class Constituents(Flat):
     by_productions: bool = False
 
     def n_own(self, sizes: LongVector) -> LongVector:
-        """A score for each span and label, or three of them."""
+        """A score for each span and label; three with halves."""
         return sizes * (sizes + 1) // 2 * (3 * self.n_labels if self.halves else self.n_labels)
 
     @property
@@ -187,7 +188,7 @@ class Constituents(Flat):
         return TreeScores(starts, sizes, own, shared, Marks(np.empty((rows, 4), dtype=np.int32), np.empty(rows)))
 
     def _nothing(self, sizes: LongVector) -> FloatMatrix:
-        """Scores of halves that score nothing, in any of the sentences."""
+        """Zeros as scores of halves, enough for the longest sentence; no rows if halves are scored."""
         longest = 0 if self.halves else int(sizes.max(initial=0))
         return np.zeros((longest * (longest + 1) // 2, self.n_labels))
 
@@ -198,7 +199,7 @@ class Constituents(Flat):
         return nodes
 
     def total(self, scores: TreeScores, outputs: IntMatrix) -> FloatVector:
-        """The scores of trees, with those of marked productions."""
+        """The scores of trees, marked productions included."""
         totals = np.empty(len(scores.sizes))
         _total(scores, self._nothing(scores.sizes), outputs, totals)
         return totals
@@ -210,7 +211,7 @@ class Constituents(Flat):
         return Best(*best_trees(scores, self._nothing(scores.sizes), k, int(self.lengths(scores.sizes).sum())))
 
     def through(self, scores: TreeScores) -> FloatMatrix:
-        """For each span a row of scores: the best tree's with each label there. Marks do not count."""
+        """A row for each span: the score of the best tree that has it as a node, for each label. Ignores marks."""
         from widemargin.structures.constituent_searches import through_nodes
 
         best = np.empty(((scores.sizes * (scores.sizes + 1) // 2).sum(), self.n_labels))
@@ -236,7 +237,7 @@ class Constituents(Flat):
         return Sums(log_z, counts)
 
     def sample(self, scores: TreeScores, n: int, rng: np.random.Generator) -> IntMatrix:
-        """An inside pass, then decisions from the top down. Marks do not count."""
+        """An inside pass, then splits and labels from the top down. Ignores marks."""
         from widemargin.structures.constituent_searches import sample_trees
 
         n_nodes = self.lengths(scores.sizes).sum()
@@ -249,16 +250,16 @@ class Constituents(Flat):
         return leading(counts, counts.sizes * (counts.sizes + 1) // 2 * self.n_labels, self.n_labels)
 
     def least_risk(self, scores: TreeScores) -> IntMatrix:
-        """The trees with the fewest wrong nodes to be expected (Goodman 1996): argmax Σ over nodes of P(i, j, l).
+        """The trees with the fewest expected wrong nodes (Goodman 1996): argmax Σ over nodes of P(i, j, l).
 
         A tree has 2 n − 1 − Σ P wrong nodes on average. The best need not be the most probable tree: of two
-        constituents that exclude each other, it has the one that more of the trees have.
+        constituents that exclude each other, it tends to have the one with the higher marginal probability.
         """
         counts, own = self.sums(scores).counts, np.zeros(len(scores.own))
         for begin, n in zip(scores.starts, scores.sizes, strict=True):
             spans = slice(begin, begin + n * (n + 1) // 2 * self.n_labels)
             own[spans] = counts.own[spans]
-        own[scores.own == -np.inf] = -np.inf  # what is forbidden stays so
+        own[scores.own == -np.inf] = -np.inf  # forbidden parts stay forbidden
         return self.best(scores._replace(own=own, shared=np.where(scores.shared > -np.inf, 0.0, -np.inf)))
 
 
@@ -273,6 +274,8 @@ def _fill(
     scales: FloatVector,
     room: TreeScores,
 ) -> None:
+    # With productions, a gold node of several words keeps its cost here: only the mark of its whole production, split
+    # and labels of halves included, takes the cost away again.
     n_labels = len(costs)
     scaled, less = np.empty(n_labels), np.empty(n_labels)
     for k in range(len(batch)):
@@ -300,7 +303,7 @@ def _fill(
 
 @kernel
 def _same_halves(nodes: IntMatrix, r: int, others: IntMatrix, s: int) -> bool:
-    """Whether the nodes r and s of two trees, over the same words, are split alike into halves with the same labels."""
+    """Whether nodes r and s of two trees, over the same words, have the same split and the same labels of halves."""
     if nodes[r, 1] - nodes[r, 0] == 1:
         return True
     left = 2 * (nodes[r + 1, 1] - nodes[r, 0])
@@ -318,6 +321,7 @@ def _errors(
     batch: IntVector,
     outputs: IntMatrix,
 ) -> FloatVector:
+    # One chart of gold rows serves the whole batch; only the cells of gold are cleared, so no sentence pays for n².
     errors, read, longest = np.zeros(len(batch)), 0, 0
     for i in batch:
         longest = max(longest, (places[i + 1] - places[i] + 1) // 2)
@@ -343,7 +347,7 @@ class NodeCosts(InUnits):
 
     Parameters
     ----------
-    structure : the trees; by productions, nodes with wrong halves are wrong, too
+    structure : the trees; with `by_productions`, nodes with a wrong split or wrong halves are wrong, too
     places : (n + 1,) where the nodes of each gold tree begin
     gold : the nodes of the gold trees, end to end; empty without gold
     costs : (L,) the errors of wrong nodes with each label
@@ -353,7 +357,7 @@ class NodeCosts(InUnits):
         self.structure, self.places, self.gold, self.costs = structure, places, gold, costs
 
     def fill(self, batch: IntVector, scales: FloatVector, room: TreeScores) -> None:
-        """Write the costs of nodes, times each example's scale, and mark right productions; halves cost nothing."""
+        """Write the costs of nodes, times each example's scale, and mark gold productions; halves cost nothing."""
         kind = self.structure.halves, self.structure.by_productions
         _fill(self.places, self.gold, self.costs, *kind, batch, scales, room)
 
@@ -362,5 +366,5 @@ class NodeCosts(InUnits):
         return _errors(self.places, self.gold, self.costs, self.structure.by_productions, batch, outputs)
 
     def most(self) -> FloatVector:
-        """The error if all nodes are wrong, and of the most expensive kind."""
+        """The error if all nodes are wrong and have the most expensive label."""
         return np.diff(self.places) * float(self.costs.max())

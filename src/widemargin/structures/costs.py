@@ -1,9 +1,9 @@
-"""Errors as costs of parts that several tasks share.
+"""Costs of parts that several tasks share.
 
     by label   Δ(y) = Σ_t costs[truth_t, y_t],   position by position
     by kind    Δ(y) = unit_i · (constant_i + Σ costs[kind] over the parts of y)
 
-A constant makes the error of gold 0 where its parts count against errors instead of those of others for them.
+If gold parts have negative costs, the constant makes the error of gold 0.
 """
 
 import numpy as np
@@ -61,8 +61,8 @@ class LabelCosts(InUnits):
     Parameters
     ----------
     indptr : (n + 1,) where each example begins among the positions
-    truth : the row of `costs` for each position: its gold label, or the row of what is known of it; empty without gold
-    costs : (≥ L, L) error of predicting the column's label where the row is right
+    truth : the row of `costs` for each position: its gold label, or a row for a set of labels; empty without gold
+    costs : (≥ L, L) error of predicting the column's label if the row is right
     """
 
     def __init__(self, indptr: LongVector, truth: IntVector, costs: FloatMatrix) -> None:
@@ -81,7 +81,7 @@ class LabelCosts(InUnits):
         return sums(self.costs.max(axis=1)[self.truth], self.indptr)
 
     def check(self, n_labels: int, gold: IntVector) -> None:
-        """Raise unless gold labels and costs fit together: kernels do not check."""
+        """Raise unless gold labels and costs fit together, because kernels do not check."""
         n_positions, costs, truth = int(self.indptr[-1]), self.costs, self.truth
         if len(gold) and not (len(gold) == n_positions and 0 <= gold.min() <= gold.max() < n_labels):
             raise DataError(f"gold must hold {n_positions} label numbers from 0 to {n_labels - 1}")
@@ -133,10 +133,10 @@ class KindCosts:
 
     Parameters
     ----------
-    structure, sizes : whose parts they are
+    structure, sizes : the structure and the sizes of its examples
     kinds : the kind of every part of all examples, end to end
-    costs : what a part of each kind costs
-    constants, units : those of each example
+    costs : the cost of a part of each kind
+    constants, units : the constant and the unit of each example
     """
 
     def __init__(

@@ -9,7 +9,7 @@ That is all a solver needs. Two attributes are optional: `n_weights`, the length
 features of the gold outputs; and `exact = False` for an approximate decoder, so that no gap is called proven. Optional
 methods are described in `structures.custom_positions`.
 
-A structure whose outputs hide something has one method more, and must say how long w is:
+A structure with a latent part h of its outputs has one more method, and must say how long w is:
 
     class MyStructure:
         n_weights = …                           # the length of w
@@ -18,7 +18,7 @@ A structure whose outputs hide something has one method more, and must say how l
         def decode(self, x, w, y=None): ...     # argmax over pairs (ŷ, ĥ), plus error(y, ŷ, ĥ) when the gold y is given
         def complete(self, x, y, w): ...        # argmax_h ⟨w, φ(x, y, h)⟩
 
-`guess(x, y, rng)`, an h at random, is optional; without it, the first completions are those at random weights.
+`guess(x, y, rng)`, a random h, is optional; without it, random weights give the first completions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,9 +50,9 @@ class CustomStructure(Protocol):
 class CustomExamples:
     """Training examples of a user's structure. Decoding holds the interpreter lock, so it runs on one thread.
 
-    They are no examples of parts (`structures.parts`): the user's methods take whole outputs, and name no parts.
+    They are not made of parts (`structures.parts`), because the user's methods take whole outputs.
 
-    `n_weights` is the length of w if earlier data have fixed it already.
+    `n_weights` is the length of w if earlier data have already fixed it.
     """
 
     work = None
@@ -124,7 +124,7 @@ def as_rows(vectors: Sequence[SparseVector]) -> Rows:
 
 
 def _sparse(features: Any, where: str) -> tuple[SparseVector, int]:
-    """φ in any of its forms as distinct ascending indices and their values, and the number of weights it needs."""
+    """φ, in any of its forms, as distinct ascending indices with values, and the number of weights that it needs."""
     try:
         if isinstance(features, Mapping):
             raw_indices, raw_values = np.array(list(features)), np.array(list(features.values()), dtype=np.float64)

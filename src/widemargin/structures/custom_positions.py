@@ -1,15 +1,16 @@
-"""Optional methods of a user's structure: slacks for positions, and everything that listing all outputs makes possible.
+"""Optional methods of a user's structure: for slacks of positions, and for listing all outputs.
 
 Position-wise slacks (`objectives.positions`) expect an output to be a sequence of positions whose error counts the
-wrong ones. An optional method `position_errors(y, y_hat)` may say instead how wrong each position is. An output that is
-not a sequence is one position, as wrong as the whole. In these two cases the best output that is wrong somewhere need
-not be the worst violator: nothing is proven then, unless all outputs are listed. These slacks need the best output that
-is wrong at a given position. Wherever the decoder's first answer is right, it is asked again, with one more keyword
-(Sarawagi & Gupta 2008, §4.3.3),
+wrong positions. An optional method `position_errors(y, y_hat)` may return the error of each position instead. An output
+that is not a sequence is one position with the error of the whole. In these two cases the best output that is wrong at
+a position need not be the worst violator, so nothing is proven unless all outputs are listed.
+
+These slacks need the best output that is wrong at a given position. At each position where the decoder's first answer
+is right, the decoder runs again, with one more keyword (Sarawagi & Gupta 2008, §4.3.3),
 
         def decode(self, x, w, y=None, wrong_at=None): ...     # … with ŷ[wrong_at] ≠ y[wrong_at]
 
-If outputs are few, `outputs(x)` may list them all, gold included: that gives the k best, exact slack scaling,
+If there are few outputs, `outputs(x)` may list them all, gold included. That gives the k best, exact slack scaling,
 position-wise slacks and probabilities for free.
 """
 
@@ -49,8 +50,8 @@ class PositionalExamples(CustomExamples):
         super().__init__(structure, X, y, n_weights)
         golds = [output for _, output in self._pairs()]
         self.n_positions = np.fromiter((len(self._position_errors(gold, gold)) for gold in golds), dtype=np.int64)
-        # The best output that is wrong at c is the worst violator if all of them have the same L_c, as counts of wrong
-        # positions do. With errors of the user's own, or of outputs as a whole, another output may cost more.
+        # The best output that is wrong at c is the worst violator if all outputs wrong at c have the same L_c, as when
+        # wrong positions are counted. With the user's own errors, or errors of whole outputs, another may cost more.
         self.exact_violators = not hasattr(structure, "position_errors") and all(map(_is_sequence, golds))
 
     def violators(self, w: FloatVector, batch: IntVector) -> Differences:
@@ -104,7 +105,7 @@ def _is_sequence(output: Any) -> bool:
 
 
 class EnumeratedExamples(PositionalExamples):
-    """Examples of a structure that lists all its outputs: everything is found by looking at each of them."""
+    """Examples of a structure that lists all its outputs; every search looks at each of them."""
 
     def __init__(
         self, structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
@@ -167,7 +168,7 @@ class EnumeratedExamples(PositionalExamples):
 def custom_examples(
     structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
 ) -> CustomExamples:
-    """Training examples of a user's structure that offer as much as its methods allow."""
+    """Training examples of a user's structure, with all abilities that its methods allow."""
     kind = CustomExamples
     if hasattr(structure, "complete"):
         kind = LatentCustomExamples

@@ -2,7 +2,7 @@
 
     score(y) = Σ over arcs (h, m, l) of arcs[h, m, l]   [+ siblings[h, s, m]  [+ grandparents[h, m, g]]]
 
-Words are 1 … n and the root is 0; s is the sibling before m, h itself where there is none, and g the head of h. An
+Words are 1 … n and the root is 0; s is the sibling before m, or h if there is none, and g is the head of h. An
 output is a code for each word, h · K + l with K labels. With S = n + 1, the parts of a sentence are, in this order,
 its labelled arcs ((h S + m) K + l), its siblings ((h S + s) S + m) and its grandparents ((h S + m) S + g).
 
@@ -10,7 +10,7 @@ A wrong head costs something, and so does a wrong label at the right head (`ArcC
 
     Δ(y) = Σ_m head_cost [h_m wrong] + label_cost [h_m right, l_m wrong]
 
-Nothing but its own score depends on the label of an arc. So labels are chosen, or summed over, before any tree is
+The label of an arc changes only the score of that arc. So labels are chosen, or summed over, before any tree is
 decoded.
 
 The recursions are those of `decoders`: Eisner, grandsiblings, arborescence. Here they run over a batch.
@@ -50,9 +50,9 @@ KINDS: dict[tuple[str, Order], int] = {
 
 
 class Sentence(NamedTuple):
-    """The scores of one sentence: (S, S, K) of arcs, (S, S, S) of triples, or (0, 0, 0) where nothing scores them.
+    """The scores of one sentence: (S, S, K) of arcs, (S, S, S) of triples, or (0, 0, 0) if they are not scored.
 
-    Only arcs and triples that trees may have are filled in.
+    Only arcs and triples that a tree can have are filled in.
     """
 
     arcs: FloatMatrix
@@ -134,6 +134,7 @@ def _best_k(
 @kernel
 def _parts(sizes: LongVector, kind: int, n_labels: int, outputs: IntVector) -> tuple[LongVector, LongVector]:
     """At each word its arc, then the sibling and the grandparent if they are scored."""
+    # A word whose head is the root has no grandparent, but keeps its place (−1): trees are compared place by place.
     n_triples, longest, write = triples_of(kind), longest_of(sizes), 0
     indptr, numbers = np.zeros(len(sizes) + 1, np.int64), np.empty((1 + n_triples) * len(outputs), np.int64)
     all_heads, all_before = np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int32)
@@ -181,7 +182,7 @@ def _violators(
     gold_scores: FloatVector,
     outputs: IntVector,
 ) -> tuple[FloatVector, int]:
-    """The errors of the violators of all words; the trees of words that have one go to `outputs`, up to the number."""
+    """The errors of the violators of all words, and the end of the violators' codes in `outputs`."""
     scratch, errors = new_tree_scratch(longest_of(scores.sizes), kind), np.zeros(len(gold))
     read = write = 0
     for k in range(len(scores.sizes)):
@@ -201,7 +202,7 @@ def _violators(
                 heads, total = other, decode_tree(kind, arcs, pairs, chains, single_root, other, scratch)
                 arcs[head, c + 1] = score
             error = cost_of[heads[c], c + 1, labels[heads[c], c + 1]]
-            # A word that has no other head is left with the tree that is forbidden.
+            # If a word can have no other head, decoding returns a forbidden tree with a score of −∞.
             gain = error * (1.0 + total - gold_scores[k]) if total > -np.inf else 0.0
             if best[c] == head:
                 row = one.arcs[head, c + 1]
@@ -239,7 +240,7 @@ class Dependencies(Flat):
 
     @property
     def n_triples(self) -> int:
-        """How many scores a triple of words has: of siblings, and of grandparents."""
+        """How many kinds of triples are scored: siblings, and grandparents."""
         return int(triples_of(self.kind))
 
     def n_own(self, sizes: LongVector) -> LongVector:
@@ -271,9 +272,9 @@ class Dependencies(Flat):
     def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
         """The worst trees that are wrong at each word (Sarawagi & Gupta 2008, §4.3.3).
 
-        All wrong heads of a word must cost the same, and wrong labels at the right head no more. Let y be the best of
-        all trees. Where y has the wrong head at c, no other tree is worse there. Else the worst is the best tree
-        without the gold arc, which is decoded again with that arc forbidden, or y with the best wrong label at c.
+        All wrong heads of a word must cost the same, and wrong labels at the right head no more. Let y be the best
+        tree. If y has the wrong head at c, no other tree is worse there. Otherwise the worst tree is y with the best
+        wrong label at c, or the best tree without the gold arc: decoding runs again with that arc forbidden.
         """
         outputs, totals = np.empty(int((scores.sizes**2).sum()), dtype=np.int32), self.total(scores, gold)
         given = self.kind, self.single_root, self.n_labels
@@ -283,7 +284,7 @@ class Dependencies(Flat):
 
 @kernel
 def cost_row(code: int, head: int, costs: FloatVector, scale: float, row: FloatVector) -> None:
-    """Write the costs of all labels of an arc from this head; `code` is the gold arc's, −1 for none."""
+    """Write the costs of all labels of an arc from this head; `code` is that of the gold arc, −1 for none."""
     right = code // len(row) == head
     cost = scale * costs[1 if right else 0]
     for label in range(len(row)):

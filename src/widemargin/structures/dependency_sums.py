@@ -4,8 +4,8 @@
     score(h, m) = log Σ_l exp(arcs[h, m, l]),   share(l | h, m) = exp(arcs[h, m, l] − score(h, m))
 
 Labels are summed over first. Sums over trees with these scores give p(h, m): inside–outside, or the matrix-tree theorem
-for trees with crossing arcs. A label of an arc has the probability p(h, m) · share(l | h, m). Nothing sums over trees
-with scores of grandparents.
+for trees with crossing arcs. A label of an arc has the probability p(h, m) · share(l | h, m). There are no sums over
+trees with scores of grandparents.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from widemargin.structures.parts import Sums
 
 @kernel
 def _sums(scores: Scores, kind: int, single_root: bool, n_labels: int, counts: Scores, log_z: FloatVector) -> None:
-    """Write the probabilities of all parts to the places of `counts`, which may be the scores themselves."""
+    """Write the probabilities of all parts to `counts`, which may be the scores themselves."""
     longest = longest_of(scores.sizes)
     chart = new_sum_chart(0 if kind == NON_PROJECTIVE else longest)
     elimination = new_elimination(longest if kind == NON_PROJECTIVE else 0)
@@ -49,8 +49,8 @@ def _sums(scores: Scores, kind: int, single_root: bool, n_labels: int, counts: S
         for h in range(size):
             for m in range(size):
                 row = shares.arcs[h, m]
-                for label in range(n_labels):
-                    row[label] = found[h, m] * row[label] if found[h, m] > 0.0 else 0.0  # no arcs hold anything
+                for label in range(n_labels):  # the places of impossible arcs were never filled in
+                    row[label] = found[h, m] * row[label] if found[h, m] > 0.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,5 +69,5 @@ class SummedDependencies(Dependencies):
 
 
 def dependencies(n_labels: int, kind: int, single_root: bool) -> Dependencies:
-    """Dependency trees of this kind, with sums if there are any."""
+    """Dependency trees of this kind, with sums unless grandparents are scored."""
     return (Dependencies if kind == GRANDSIBLINGS else SummedDependencies)(n_labels, kind, single_root)

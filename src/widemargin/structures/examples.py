@@ -8,10 +8,10 @@
     slack             worst(θ, c): max over y of Δ(1 − ⟨w, ψ⟩), by the number of errors
     positions         violators(θ, c): the same for each position
     likelihood        log Z(θ + s c) − total(θ + s c, gold), with Fᵀ(z(gold) − E[z]), from sums(θ + s c)
-    partial labels    best(θ + limits): what is known sets parts that it rules out to −∞
+    partial labels    best(θ + limits): limits are −∞ for parts that the known labels rule out
 
-What a structure cannot do, its examples do not offer, so that an objective which needs it is refused before the run:
-`part_examples` makes examples of any structure with all that follows from its methods.
+`part_examples` gives examples the abilities that follow from the methods of their structure, and no others. So an
+objective that needs more is refused before the run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,14 +28,14 @@ from widemargin.structures.flat import Counts, Scores, places_of, some, violator
 from widemargin.structures.parts import Costs, CountableCosts, Features, Summed
 
 MOST_SCORES = 1 << 16
-"""How many part scores are held at a time, half a megabyte, unless one example has more: they stay in the cache."""
+"""How many part scores are held at a time: half a megabyte stays in the cache. A larger example is held alone."""
 
 MOST_SUMMED = 1 << 20
-"""As many while ψ is made from sums: joining the long rows of several pieces costs more than the cache saves."""
+"""The same while ψ is made from sums: joining the long rows of several pieces costs more than the cache saves."""
 
 
 class Scored(NamedTuple):
-    """θ of some examples, which searches take instead of w to decode many times."""
+    """θ of some examples; searches that decode many times take it instead of w."""
 
     examples: IntVector
     scores: Scores
@@ -56,13 +56,13 @@ class PartExamples:
 
     exact = True
     features: Any
-    """`Features`, with what the abilities of the structure need (`structures.parts`)."""
+    """`Features`, with the methods that the abilities of the structure need (`structures.parts`)."""
 
     costs: Any
     """`Costs`."""
 
     bounds: Costs | None = None
-    """Costs of 0 for the parts that outputs may have, and of −∞ for all others; None allows all."""
+    """Costs of 0 for allowed parts, and of −∞ for all others; None allows all."""
 
     def __init__(self, structure: Any, features: Features, costs: Costs, gold: Outputs) -> None:
         self.structure, self.features, self.costs, self.gold = structure, features, costs, gold
@@ -100,11 +100,11 @@ class PartExamples:
         return _joined(found)
 
     def scored(self, w: Any, batch: IntVector) -> Scored:
-        """The batch, whose examples differ from each other, with its part scores."""
+        """The batch with its part scores; no example may occur twice."""
         return Scored(batch, self._plain(w, batch))
 
     def pieces(self, batch: IntVector) -> list[IntVector]:
-        """The batch in pieces that have few enough part scores to hold."""
+        """The batch in pieces whose part scores fit into the cache."""
         return [batch[at] for at in self._pieces(batch)]
 
     def gold_of(self, batch: IntVector) -> Outputs:
@@ -119,7 +119,7 @@ class PartExamples:
         return self._with(gold=gold)
 
     def within(self, bounds: Costs) -> Self:
-        """The same examples, whose outputs may have only the parts that cost nothing by `bounds`."""
+        """The same examples, whose outputs may only have parts with a cost of 0 in `bounds`."""
         return self._with(bounds=bounds)
 
     def _with(self, **changed: Any) -> Self:
@@ -156,7 +156,7 @@ class PartExamples:
 
 
 def _slices(n_own: LongVector, most: int) -> Iterator[slice]:
-    """Runs of examples that have about that many own parts together, or a single example each."""
+    """Runs of examples with about `most` own parts together; a larger example is a run by itself."""
     done = np.cumsum(n_own)
     edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=-1))
     for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
@@ -191,7 +191,7 @@ class WithHull(PartExamples):
     """Examples of structures that have `hull` (`core.examples.HullSearch`)."""
 
     def decode_hull(self, w: Any, batch: IntVector, most_decodes: int) -> Outputs:
-        """The worst outputs under slack scaling that decoding finds, gold where none is a violator."""
+        """The worst outputs under slack scaling that decoding finds, gold if none is a violator."""
         found = [
             self.structure.hull(self._plain(w, each), self._costs(each, self.costs), self.gold_of(each), most_decodes)
             for each in self.pieces(batch)
@@ -203,7 +203,7 @@ class WithWorst(PartExamples):
     """Examples of structures that have `worst` (`core.examples.ErrorCounts`)."""
 
     def decode_slack(self, w: Any, batch: IntVector) -> Outputs:
-        """The worst outputs under slack scaling, gold where none is a violator."""
+        """The worst outputs under slack scaling, gold if none is a violator."""
         costs, unit = self._countable()
         found = [
             self.structure.worst(self._plain(w, each), self._costs(each, costs), unit, self.gold_of(each))
@@ -212,11 +212,11 @@ class WithWorst(PartExamples):
         return _joined(found)
 
     def _countable(self) -> tuple[CountableCosts, float]:
-        """The costs as the structure wants them, and their unit."""
+        """The costs, in whole units if the structure counts errors, and the unit."""
         return self.costs.whole() if self.structure.counts_errors else (self.costs, 1.0)
 
     def slack_bytes(self) -> FloatVector:
-        """What `decode_slack` takes."""
+        """The memory of `decode_slack` for each example."""
         costs, _ = self._countable()
         needed: FloatVector = self.structure.worst_bytes(self.sizes, costs.most())
         return needed
@@ -243,7 +243,7 @@ class WithPositions(PartExamples):
         return at_positions(errors, self.difference(wrong, outputs).psi)
 
     def violator_bytes(self) -> FloatVector:
-        """What `violators` may take: an output for each position, and its ψ if it is wrong everywhere."""
+        """An upper bound of the memory of `violators`: an output for each position, with the longest ψ it may have."""
         return self.n_positions * (BYTES_PER_ENTRY * self.features.most_entries() + 8.0 * self.lengths)
 
 
@@ -263,12 +263,12 @@ class WithSums(PartExamples):
         return self._expected(w, batch, error_scale, self.costs)
 
     def totals(self, batches: Sequence[IntVector], error_scale: float) -> "PartTotals | None":
-        """Sums over all examples; None where the features have no quicker way than a row for each."""
+        """Sums over all examples; None if the features have no quicker way than a row for each example."""
         summed = self.features.summed(batches)
         return None if summed is None else PartTotals(self, summed, batches, error_scale)
 
     def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
-        """The probabilities of the batch's parts, as `max_marginals` has them, and log Z of each example."""
+        """The probabilities of the batch's parts, in the order of `max_marginals`, and log Z of each example."""
         found = [self.structure.sums(self._plain(w, each)) for each in self.pieces(batch)]
         return _joined([self.structure.own(each.counts) for each in found]), _joined([each.log_z for each in found])
 
@@ -319,19 +319,19 @@ ABILITIES: dict[str, type[PartExamples]] = {
 
 
 class WithLimits(PartExamples):
-    """Examples whose gold outputs are known in part: what is unknown is latent (Yu & Joachims 2009).
+    """Examples whose gold outputs are partly known; the unknown rest is latent (Yu & Joachims 2009).
 
     Parameters
     ----------
-    limits : costs of 0 for the parts that agree with what is known, and of −∞ for all others
-    gold : any outputs that agree with what is known
-    others : as for `PartExamples`; the costs are those of parts against what is known
+    limits : costs of 0 for the parts that agree with the partial labels, and of −∞ for all others
+    gold : any outputs that agree with the partial labels
+    others : as for `PartExamples`; costs compare parts with the partial labels
     """
 
     limits: Costs
 
     def complete(self, w: Any, batch: IntVector) -> Outputs:
-        """The best outputs that agree with what is known, end to end."""
+        """The best outputs that agree with the partial labels, end to end."""
         return _joined([self._best_within(self._limited(w, each)) for each in self.pieces(batch)])
 
     def completed(self, completions: Outputs) -> PartExamples:
@@ -348,12 +348,12 @@ class WithLimits(PartExamples):
         return self.structure.best(scores)
 
     def _limited(self, w: Any, batch: IntVector) -> Scores:
-        """θ of the batch, −∞ for the parts that disagree with what is known."""
+        """θ of the batch, −∞ for the parts that disagree with the partial labels."""
         return self._scores(w, batch, np.ones(len(batch)), self.limits)
 
 
 class Partial(WithLimits, WithSums):
-    """Examples whose gold outputs are known in part, and can be summed over."""
+    """Examples with partly known gold outputs, of structures that have `sums`."""
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of the completions (`core.examples.Uncertain`): E[−log p(h)] = −log p(h') + ⟨w, φ(h') − E[φ]⟩."""
@@ -362,10 +362,10 @@ class Partial(WithLimits, WithSums):
 
 
 class Hidden(Partial):
-    """Examples that may also be learnt by the sum over all completions (`core.examples.LatentMarginals`)."""
+    """Examples that can also be learnt from sums over all completions (`core.examples.LatentMarginals`)."""
 
     def expectation_over_completions(self, w: Any, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
-        """−log p of what is known, and the expected features of its completions less those of all outputs."""
+        """−log p of the partial labels, and the expected features of their completions minus those of all outputs."""
         found, rows = [], []
         for each in (batch[at] for at in self._pieces(batch, MOST_SUMMED)):
             plain = self.scored(w, each)
@@ -387,9 +387,9 @@ def _kind(abilities: tuple[str, ...], limited: bool) -> type[PartExamples]:
 def part_examples(
     structure: Any, features: Features, costs: Costs, gold: Outputs, limits: Costs | None = None
 ) -> PartExamples:
-    """Examples with all abilities that follow from those of the structure.
+    """Examples with all abilities that follow from the methods of the structure.
 
-    `limits` say which parts agree with what is known of gold, if that is not all (`WithLimits`).
+    If gold is only partly known, `limits` say which parts agree with it (`WithLimits`).
     """
     kind = _kind(tuple(name for name in ABILITIES if hasattr(structure, name)), limits is not None)
     examples = kind(structure, features, costs, gold)

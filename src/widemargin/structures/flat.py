@@ -1,15 +1,15 @@
-"""Flat part scores: what follows from the numbers of an output's parts, written once for all structures.
+"""Flat part scores: the operations that need only the numbers of an output's parts, written once for all structures.
 
     total     ⟨θ, z(y)⟩                      the scores of the parts of an output, added up
     change    z(gold) − z(y)                 +1 for the parts of gold, −1 for those of the output
-    residual  z(gold) − counts               the slope of a likelihood
+    residual  z(gold) − counts               the gradient of a likelihood
     plus      θ + c                          scores added to costs
 
-Example k of a batch has `n_own` parts of its own, whose scores are own[starts[k]:starts[k] + n_own]. They have the
-numbers 0 … n_own − 1. The parts that all examples share, such as pairs of neighbouring labels, have the numbers from
-there on, and their scores are `shared`.
+Example k of a batch has `n_own` parts of its own, with the numbers 0 … n_own − 1 and the scores
+own[starts[k]:starts[k] + n_own]. The parts that all examples share, such as pairs of neighbouring labels, have the
+numbers from n_own on and the scores `shared`.
 
-`starts` say where an example begins. So some examples of a batch are the same scores with other `starts` and `sizes`.
+`starts` say where each example begins. So a selection of examples needs only other `starts` and `sizes`, no copies.
 """
 
 from copy import copy
@@ -23,7 +23,7 @@ from widemargin.core.examples import whole_costs
 
 
 class Scores(NamedTuple):
-    """θ of a batch: the own parts of all examples, and the parts that they share; costs have nothing `shared`."""
+    """θ of a batch: scores of the own parts of all examples, and of shared parts; costs have no `shared` entries."""
 
     starts: LongVector
     sizes: LongVector
@@ -43,8 +43,8 @@ class Counts(NamedTuple):
 class Numbers(NamedTuple):
     """The parts of outputs: example k has numbers[indptr[k]:indptr[k + 1]], in which −1 is no part.
 
-    Where two outputs of an example agree, they have the same part at the same place. So comparing place by place finds
-    most of what they share.
+    If two outputs of an example agree somewhere, they have the same part at the same place there. So comparing place by
+    place finds most of the parts that they share.
     """
 
     indptr: LongVector
@@ -77,7 +77,7 @@ def _plus(starts: LongVector, own: FloatVector, n_own: LongVector, others: LongV
 
 @kernel
 def total_of_parts(scores: Scores, n_own: LongVector, parts: Numbers) -> FloatVector:
-    """⟨θ, z(y)⟩ of each example; nothing may be shared, as in costs."""
+    """⟨θ, z(y)⟩ of each example; without shared scores, as in costs, shared parts count as 0."""
     totals, shared = np.empty(len(n_own)), scores.shared
     for k in range(len(n_own)):
         total = 0.0
@@ -127,7 +127,7 @@ def _residual(counts: Counts, n_own: LongVector, parts: Numbers) -> None:
 
 @kernel
 def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
-    """The outputs, entries or rows of them, with room for `wanted` more after the first `used`."""
+    """The outputs with room for `wanted` more entries or rows after the first `used`."""
     if used + wanted <= len(outputs):
         return outputs
     larger = np.empty((2 * (used + wanted), *outputs.shape[1:]), dtype=np.int32)
@@ -136,10 +136,10 @@ def grown(outputs: IntVector, used: int, wanted: int) -> IntVector:
 
 
 class Padding(NamedTuple):
-    """Where the own parts of examples are in one padded array, laid out flat.
+    """The places of the examples' own parts in one padded, flattened array.
 
-    Parts firsts[b] … firsts[b] + sizes[b] − 1 of example b stand in runs of runs[b] neighbours. Run (i, j), with
-    widths[b] of them for each i, begins at bases[b] + i · outer + j · inner.
+    Parts firsts[b] … firsts[b] + sizes[b] − 1 of example b stand in runs of runs[b] neighbours. Each i has widths[b]
+    runs, and run (i, j) begins at bases[b] + i · outer + j · inner.
     """
 
     firsts: LongVector
@@ -169,13 +169,13 @@ def copy_own(padding: Padding, padded: FloatVector, starts: LongVector, own: Flo
 
 @kernel
 def add_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: FloatVector) -> None:
-    """Add the weight of each example at the places of those of its parts that are in the padded array."""
+    """Add each example's weight at the places of its parts in the padded array."""
     for b in range(len(weights)):
         first, size, width, length = padding.firsts[b], padding.sizes[b], padding.widths[b], padding.runs[b]
         for p in range(parts.indptr[b], parts.indptr[b + 1]):
             number = parts.numbers[p] - first
             if 0 <= number < size:
-                run = number // length if number >= length else 0  # mostly there is but one, and division is slow
+                run = number // length if number >= length else 0  # division is slow, and most often there is one run
                 i = run // width if run >= width else 0
                 at = padding.bases[b] + i * padding.outer + (run - i * width) * padding.inner
                 padded[at + number - run * length] += weights[b]
@@ -183,7 +183,7 @@ def add_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: Fl
 
 @kernel
 def places_of(begins: LongVector, counts: LongVector) -> LongVector:
-    """The places of stretches that begin there and have so many entries, one stretch after the other."""
+    """begins[k], …, begins[k] + counts[k] − 1 for each k, one after the other."""
     places, write = np.empty(counts.sum(), dtype=np.int64), 0
     for k in range(len(begins)):
         for j in range(counts[k]):
@@ -202,15 +202,15 @@ def longest_of(sizes: LongVector) -> int:
 
 
 class Flat:
-    """Base of structures: all that follows from the numbers of parts. They bring `n_own`, `parts` and searches."""
+    """Base of structures: everything that follows from `n_own` and `parts`, which subclasses define with searches."""
 
     __slots__ = ()
 
     scores: ClassVar[type[Any]] = Scores
-    """The named tuple of its scores, whose further fields have defaults."""
+    """The named tuple of scores; fields beyond those of `Scores` have defaults."""
 
     has_blanks: ClassVar[bool] = False
-    """Whether entries of outputs may be −1, where they stand for no part."""
+    """Whether entries of outputs may be −1, for no part."""
 
     @property
     def n_shared(self) -> int:
@@ -226,13 +226,13 @@ class Flat:
         raise NotImplementedError
 
     def room(self, sizes: LongVector) -> Any:
-        """Room for the scores of examples of these sizes; what features or costs do not fill in is not read."""
+        """Uninitialised scores of examples of these sizes; features and costs fill in all that is read."""
         n_own = self.n_own(sizes)
         ends = np.cumsum(n_own)
         return Scores(ends - n_own, sizes, np.empty(ends[-1] if len(ends) else 0), NOTHING)
 
     def plus(self, costs: Any, scores: Any) -> Any:
-        """The scores of the same examples, added to costs and written over them; what is shared is that of scores."""
+        """Scores plus costs of the same examples, written over the costs; shared scores are those of `scores`."""
         _plus(costs.starts, costs.own, self.n_own(costs.sizes), scores.starts, scores.own)
         return costs._replace(shared=scores.shared)
 
@@ -241,7 +241,7 @@ class Flat:
         return total_of_parts(scores, self.n_own(scores.sizes), self.parts(scores.sizes, outputs))
 
     def change(self, sizes: LongVector, gold: Any, outputs: Any) -> Parts:
-        """z(gold) − z(output); a part of gold is followed by that of the output at its place."""
+        """z(gold) − z(output); each part of gold is followed by the output's part at the same place."""
         right = self.parts(sizes, gold)
         return Parts(*_change(right.indptr, right.numbers, self.parts(sizes, outputs).numbers))
 
@@ -251,7 +251,7 @@ class Flat:
         return counts
 
     def no_counts(self, scores: Any) -> Counts:
-        """Room for the counts of the same parts; zeros for what is shared and for room between examples."""
+        """Counts of the same parts, to be filled in: zeros for shared parts and for entries between examples."""
         room = np.empty if self.n_own(scores.sizes).sum() == len(scores.own) else np.zeros
         shared = np.zeros((len(scores.sizes), len(scores.shared)))
         return Counts(scores.starts, scores.sizes, room(len(scores.own)), shared)
@@ -265,9 +265,9 @@ def leading(counts: Counts, n_parts: LongVector, width: int) -> FloatMatrix:
 
 
 def violators_through(structure: Any, scores: Any, costs: Any, gold: Any) -> tuple[FloatVector, Any]:
-    """The worst output wrong at each position, for structures that have `through` alone: its rows are the positions.
+    """The worst output wrong at each position, for structures without `violators`; rows of `through` are positions.
 
-    The output behind a part is the best one once the part scores so much more that outputs without it fall behind.
+    To find the best output that has a part, the part's score is raised until outputs without it cannot win.
     """
     n_positions, n_own = structure.positions(scores.sizes), structure.n_own(scores.sizes)
     places = np.repeat(np.arange(len(scores.sizes)), n_positions)
@@ -290,7 +290,7 @@ def violators_through(structure: Any, scores: Any, costs: Any, gold: Any) -> tup
 
 
 class InUnits:
-    """Costs that can be counted (`structures.parts.CountableCosts`): those of its parts follow from `costs`."""
+    """Costs that can be counted (`structures.parts.CountableCosts`): all costs of parts follow from `costs`."""
 
     costs: FloatMatrix
 

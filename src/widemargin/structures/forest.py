@@ -1,21 +1,22 @@
-"""Clusters held together by latent spanning forests (Yu & Joachims 2009, §5.2).
+"""Clusters as the trees of latent spanning forests (Yu & Joachims 2009, §5.2).
 
 A clustering y of the items of a document is the set of trees of a forest h of links, and
 
     ⟨w, φ(x, y, h)⟩ = Σ_{(i,j) ∈ h} ⟨w, x_ij⟩
     Δ(y, ŷ, ĥ)      = m(y) − Σ_{(i,j) ∈ ĥ} l(i, j),   l = 1 inside a cluster of y, −r across        (8)
 
-The paper's m(y) is n − k, items less clusters: how many links hold all clusters of y together. Where some pairs are not
-given, a cluster may fall into parts that no given pair joins; m(y) is the number of links that a forest inside the
-clusters can have, which is n − k if all pairs are given. So Δ ≥ 0 always, and Δ = 0 for every such forest, hence for
-every completion.
+The paper's m(y) is n − k, items minus clusters: the number of links that hold all clusters of y together. If some pairs
+are not given, a cluster may fall apart because no given pair joins its halves. So here m(y) is the most links that a
+forest inside the clusters can have, which is n − k if all pairs are given. Then Δ ≥ 0, and Δ = 0 for every forest with
+that many links, hence for every completion.
 
-Everything is a spanning forest of greatest weight (`decoders.kruskal`): over the pairs with ⟨w, x_ij⟩ > 0 to predict,
-over those with ⟨w, x_ij⟩ − scale · l(i, j) > 0 when errors count, and over all pairs inside clusters of y to complete.
+Every search is a spanning forest of greatest weight (`decoders.kruskal`). Prediction takes the pairs with
+⟨w, x_ij⟩ > 0, loss-augmented decoding the pairs with ⟨w, x_ij⟩ − scale · l(i, j) > 0, and completion all pairs inside
+clusters of y.
 
-The parts of a document are its pairs, each with a row of features x_ij. It has pairs of its own, so its size is its
-number. Pairs that are not given have no features, and nothing can link them directly. `ItemPairs` is what is asked of
-documents, however they keep their features; `Documents` has them as sparse rows.
+The parts of a document are its pairs, each with a row of features x_ij. Each document has its own list of pairs, so its
+"size" is its number, by which the pairs are found. Pairs that are not given have no features and cannot be linked
+directly. `ItemPairs` is the protocol of documents; `Documents` keeps the features as sparse rows.
 """
 
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ from widemargin.structures.parts import Features
 
 
 class Layout(NamedTuple):
-    """The items and the pairs of documents, as `Documents` has them, without their features."""
+    """The items and the pairs of `Documents`, without features."""
 
     items: LongVector
     pairs: LongVector
@@ -49,7 +50,7 @@ class Layout(NamedTuple):
         return np.repeat(of_documents, np.diff(self.pairs))
 
     def within(self, clusters: IntVector | None) -> BoolVector:
-        """Which pairs lie inside a cluster; `clusters` has a number per item, or is None if none are known."""
+        """Which pairs lie inside a cluster; `clusters` has a number per item, or is None without gold."""
         if clusters is None:
             return np.zeros(len(self.first), dtype=np.bool_)
         if len(clusters) != self.items[-1]:
@@ -67,7 +68,7 @@ class ItemPairs(Protocol):
         """Items and pairs."""
 
     def checked(self, n_weights: int) -> Features:
-        """The features of all pairs, after a look at everything that kernels trust."""
+        """The features of all pairs, checked because kernels do not check."""
 
 
 class Documents(NamedTuple):
@@ -132,14 +133,15 @@ class PairRows(PartFeatures):
             raise DataError(f"features has an index outside 0 … {n_weights - 1}")
         rows, numbers = distinct_entries(features, n_weights), np.arange(len(items) - 1)
         super().__init__(Linked(documents.layout), numbers, rows, n_weights)
-        # About a nanosecond to look up a weight, and forty to decide about a pair.
+        # Measured: about a nanosecond to look up a weight, and forty to decide about a pair.
         entries = np.diff(features.indptr[pairs])
         self.work: FloatVector = (1.2 * entries + 40.0 * np.diff(pairs) + 50.0 * np.diff(items)) / 1000
 
 
 @kernel
 def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: FloatVector, above: float) -> Flags:
-    """The forests of greatest weight among the pairs with a score above this one."""
+    """The forests of greatest weight among the pairs with a score greater than `above`."""
+    # Pairs below the threshold are dropped before Kruskal's algorithm sorts: often they are most of the pairs.
     room = most = layout.pairs[0]
     for i in documents:
         n = layout.pairs[i + 1] - layout.pairs[i]
@@ -189,7 +191,7 @@ class Forest(Linked):
         return outputs
 
     def best(self, scores: Scores) -> Flags:
-        """The best forests: none has a link of negative score."""
+        """The best forests, which have links of positive score only."""
         return _forests(self.layout, scores.sizes, scores.starts, scores.own, 0.0)
 
     def spanning(self, scores: Scores) -> Flags:
@@ -200,13 +202,13 @@ class Forest(Linked):
 class ForestExamples(WithLimits):
     """Documents with their gold clusters (or without, for prediction only).
 
-    The gold forests stand for the gold clusters in `difference`; before they are completed, these are the first ones.
+    In `difference`, gold forests stand for the gold clusters: `first_completions` until others are set.
 
     Parameters
     ----------
     documents : items, pairs and their features
     n_features : one more than the largest index of a feature
-    clusters : the number of each item's gold cluster; None when documents are only to be decoded
+    clusters : the number of each item's gold cluster; None for prediction only
     penalty : r, the cost of a link across clusters
     """
 
@@ -229,7 +231,7 @@ class ForestExamples(WithLimits):
         return self.with_gold(completions)
 
     def first_completions(self) -> Flags:
-        """Chains in the order of items: each is linked to the closest one before it in its cluster."""
+        """Chains in the order of items: each item is linked to the closest one before it in its cluster."""
         return self._complete_by((self.layout.first - self.layout.second).astype(np.float64))
 
     def guess(self, rng: np.random.Generator) -> Flags:

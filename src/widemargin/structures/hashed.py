@@ -1,12 +1,12 @@
 """Hashed features of parts: Fᵀ, from coefficients of parts to coefficients of weights, ψ = Σ_p z_p φ_p.
 
-A feature is a slot of one table of weights (`text.roles`). One with labels has a weight for each label from its slot
-on, a *run*. Kernels of a task enumerate the slots of its parts; what becomes of these slots is written here, once.
+A feature is a slot of one table of weights (`text.roles`). A feature with labels has a *run*: a weight for each label,
+from its slot on. Kernels of a task enumerate the slots of its parts; this module adds up their coefficients.
 
-Sparse coefficients, those of gold minus an output, become entries of a draft, which are put together at the end
-(`push`). Where every part has a coefficient, a sentence has hundreds of thousands of additions. They go to a vector as
-long as w (`Sink`). Where anything was added is noted; only these places are read, and cleared, afterwards. The same
-enumeration with nowhere to add to notes which weights there are.
+Sparse coefficients (gold minus an output) become entries of a draft, which are coalesced at the end (`push`). If every
+part has a coefficient, a sentence has hundreds of thousands of additions. They go to a vector as long as w (`Sink`),
+which also notes where anything was added; only these places are read and cleared afterwards. A sink without a vector
+only notes which weights the features have.
 """
 
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ from widemargin.structures.flat import NOTHING, Counts
 from widemargin.structures.support import Found, block_runs, note, nothing_found
 
 NEGLIGIBLE = 1e-13
-"""Coefficients up to this are left out: a weight loses less than it would to rounding, and almost all parts have no
-probability to speak of."""
+"""Coefficients up to this are left out: a weight loses less than it would to rounding, and almost all parts have a
+probability near 0."""
 
 NOWHERE = np.empty(0, dtype=np.int32)
 
 
 @kernel
 def push(slots: IntVector, further: int, value: float, draft: Draft, write: int) -> int:
-    """Append the weights `further` than the slots; return where they end. There must be room."""
-    # Arrays of their own, here and below: those of a tuple would be counted as used and unused for every entry.
+    """Append `value` at the weights slots + `further`; return where the entries end. There must be room."""
+    # Local names for the arrays, here and below: a tuple's fields would cost reference counts for every entry.
     indices, values = draft.indices, draft.values
     for k in range(len(slots)):
         indices[np.uint64(write + k)], values[np.uint64(write + k)] = slots[k] + further, value
@@ -39,11 +39,11 @@ def push(slots: IntVector, further: int, value: float, draft: Draft, write: int)
 
 
 class Sink(NamedTuple):
-    """Where the features of all parts of an example go.
+    """Sums up the features of all parts of an example.
 
-    `total` has the length of w, and is zero between examples. Something was added at the first counts[0] weights of
-    `single`, and at as many weights as there are labels, from each of the first counts[1] slots of `runs` on. If it is
-    empty, nothing is added: the first counts[0] blocks of weights that have been `found` are all that is asked for.
+    `total` has the length of w, and is zero between examples. The first counts[0] entries of `single` are the single
+    weights with an addition; the first counts[1] entries of `runs` are the slots whose runs have one. If `total` is
+    empty, nothing is added, and only blocks of weights are noted: the first counts[0] of `found`.
     """
 
     total: FloatVector
@@ -102,7 +102,7 @@ def add_runs(slots: IntVector, row: FloatVector, sink: Sink) -> None:
 
 @kernel
 def _move(places: IntVector, width: int, total: FloatVector, psi: Rows, write: int) -> int:
-    """Move the sums that matter, at `width` weights from each place on, to the entries; return their end."""
+    """Move the sums that are not negligible, of `width` weights from each place on, to ψ; return where they end."""
     indices, values = psi.indices, psi.values
     for place in places:
         for k in range(width):
@@ -116,7 +116,7 @@ def _move(places: IntVector, width: int, total: FloatVector, psi: Rows, write: i
 
 @kernel
 def flush(sink: Sink, width: int, psi: Rows, k: int) -> None:
-    """Move all that was added to row k of ψ, with runs of this width; weights that were only noted stay."""
+    """Move all sums to row k of ψ, with runs of this width; a sink without a vector keeps its notes."""
     if len(sink.total) == 0:
         return
     write = _move(sink.single[: sink.counts[0]], 1, sink.total, psi, psi.indptr[k])
@@ -125,7 +125,7 @@ def flush(sink: Sink, width: int, psi: Rows, k: int) -> None:
 
 
 class HashedFeatures:
-    """What follows for `structures.parts.Features` from a `visit` to all features of examples.
+    """Base of hashed `structures.parts.Features`; subclasses define `visit`, which enumerates all features of examples.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class HashedFeatures:
         return {**self.__dict__, "_spare": []}  # scratch does not travel to other processes
 
     def visit(self, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
-        """Add the features of all parts to the sink, each times its coefficient, and flush it after each example."""
+        """Add the features of all parts, times their coefficients, to the sink, and flush it after each example."""
         raise NotImplementedError
 
     def n_parts(self, batch: IntVector) -> LongVector:
@@ -154,11 +154,11 @@ class HashedFeatures:
 
     @property
     def places(self) -> tuple[LongVector, LongVector]:
-        """At most how many single weights, and how many runs, each example has."""
+        """Upper bounds of the numbers of single weights and of runs of each example."""
         raise NotImplementedError
 
     def expected_bytes(self) -> FloatVector:
-        """What `gather_counts` may take for each example."""
+        """The most memory of `gather_counts` for each example."""
         single, runs = self.places
         entries = np.minimum(single + runs * self.width, self.n_weights)
         return BYTES_PER_ENTRY * entries + 4.0 * (single + runs)
@@ -166,7 +166,7 @@ class HashedFeatures:
     def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """Feature vectors of coefficients for all parts."""
         single, runs = (each[batch] for each in self.places)
-        # Threads that run at the same time need their own; it is handed on, since clearing it takes long.
+        # Each running thread needs a sink of its own; sinks are reused, since clearing a new vector takes long.
         try:
             sink = self._spare.pop()
         except IndexError:
@@ -175,7 +175,7 @@ class HashedFeatures:
             sink = sink._replace(single=np.empty(single.max(), dtype=np.int32))
         if len(sink.runs) < runs.max(initial=0):
             sink = sink._replace(runs=np.empty(runs.max(), dtype=np.int32))
-        # The memory that is not written to is never taken.
+        # Room for the most entries costs little: memory that is never written to is never allocated.
         room = int(np.minimum(single + runs * self.width, self.n_weights).sum())
         psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
         self.visit(batch, counts, sink._replace(counts=np.zeros(2, dtype=np.int64)), psi)
@@ -184,12 +184,12 @@ class HashedFeatures:
         return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
 
     def summed(self, batches: Sequence[IntVector]) -> None:
-        """None: rows are as good."""
+        """None: rows are as fast."""
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of all features of the batch's parts."""
         sink = NO_SINK._replace(counts=np.zeros(2, dtype=np.int64), found=nothing_found(self.n_weights))
-        n_parts = self.n_parts(batch)  # they share one vector in which every part counts once
+        n_parts = self.n_parts(batch)  # all examples share one vector, in which every part counts once
         ones = np.ones(n_parts.max(initial=0)), np.ones((len(batch), self.n_shared))
         self.visit(batch, Counts(np.zeros_like(n_parts), self.sizes[batch], *ones), sink, NO_ROWS)
         return block_runs(sink.found.blocks[: sink.counts[0]], self.n_weights)

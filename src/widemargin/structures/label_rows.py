@@ -2,14 +2,14 @@
 
     scores[r, l] += Σ_f x_rf W[f, l] + intercept · bias[l],   ψ[f, l] = Σ_r x_rf residual[r, l]
 
-Example i has the rows indptr[i] … indptr[i + 1] − 1: the positions of a sequence, or one row of an example that is
-classified as a whole. Part r · L + l is label l of its row r. What its parts share follows, with a weight each, such as
-those of pairs of neighbouring labels. W comes first in the flat weight vector, with bias as its last row if there is an
-intercept, then the shared weights.
+Example i has the rows indptr[i] … indptr[i + 1] − 1: the positions of a sequence, or one row if the example is
+classified as a whole. Part r · L + l is label l of its row r. Shared parts, such as pairs of neighbouring labels, come
+next, with a weight each. The flat weight vector begins with W, whose last row is the bias if there is an intercept; the
+shared weights follow.
 
 A row of weights or sums may also have an entry per role and label, or per pair of labels. If every label has some
-probability, each feature has a whole row of entries: the distinct features are found first, then whole rows are summed,
-and no entry is looked up by itself.
+probability, each feature has a whole row of entries. Then the distinct features are found first and whole rows are
+summed, so that no single entry is looked up.
 """
 
 from collections.abc import Sequence
@@ -38,6 +38,7 @@ def add_label_scores(
     scores: FloatVector,
 ) -> None:
     """Add the scores of all labels of the batch's rows; with an intercept, the last row of W is the bias."""
+    # W is (features, labels): the weights of one feature for all labels are neighbours, and are fetched together.
     n_labels = W.shape[1]
     for k in range(len(batch)):
         begin = starts[k]
@@ -71,6 +72,8 @@ def sum_by_feature(
 
     `table` comes from `sparse.new_table` and is all −1 before and after.
     """
+    # Open addressing: one look-up gives a whole row of sums. The table is larger than the number of features and its
+    # size a power of two, so probing ends and `mask` replaces a division.
     mask = len(table) - 1
     width = residual.shape[1]
     n_distinct = 0
@@ -118,9 +121,9 @@ def append_features(names: IntVector, sums: FloatMatrix, n: int, offset: int, ps
 
 @kernel
 def count_features(features: Rows, indptr: LongVector, batch: IntVector) -> tuple[int, int]:
-    """How many features all examples of the batch have, and how many the example with the most has.
+    """The number of features of all examples of the batch, and of the example with the most.
 
-    The rows of example i are those from indptr[i] on.
+    The rows of example i are indptr[i] … indptr[i + 1] − 1.
     """
     total = most = indptr[0]
     if len(features.indptr) > 1:
@@ -139,7 +142,7 @@ def _sum_rows(rows: Rows, matrix: FloatMatrix, first: int, last: int, out: Float
 
 
 def sum_by_row(rows: Rows, matrix: FloatMatrix, out: FloatMatrix, n_threads: int) -> None:
-    """out[r] = Σ_k x_rk matrix[k]; each thread takes some of the rows, as many entries as the others."""
+    """out[r] = Σ_k x_rk matrix[k]; each thread takes rows with about the same number of entries."""
     shares = np.linspace(0, rows.indptr[-1] + len(out), n_threads + 1)
     ends = np.searchsorted(rows.indptr + np.arange(len(rows.indptr)), shares)
     ends[-1] = len(out)
@@ -153,7 +156,7 @@ def _push(rows: Rows, t: int, width: int, parts: Parts, first: int, last: int, o
     Feature f has its weight of part p at offset + f · width + p. The weights of a feature follow one another, as they
     do in memory: sweeps over cuts then fetch them together.
     """
-    # Gold and output are two parts of a row at most, unless it may have many labels: they stay in registers.
+    # Unless outputs may have many labels per row, a row has two parts at most, gold and output: they stay in registers.
     one, other, few = parts.numbers[first], parts.numbers[last - 1], last - first <= 2
     value, against, two = parts.values[first], parts.values[last - 1], last - first == 2
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
@@ -225,7 +228,7 @@ def _gather(
                 write = _push_shared(parts, j, stop, at_transition - shift, 1.0, psi, write)
                 j = stop
                 continue
-            # Gold and output follow one another: if both are parts of one row, so do their weights.
+            # Gold and output follow one another: if both are parts of one row, their weights are pushed together.
             width, start = (n_labels, 0) if number < at_pairs else (n_pairs, at_pairs)
             t = (number - start) // width
             low = start + t * width
@@ -269,6 +272,8 @@ def _gather_counts(
     batch: IntVector,
     counts: Counts,
 ) -> Rows:
+    # An example of one row has distinct features, so its products need no summing (`unique`); in a sequence the same
+    # feature recurs at many positions, and its row is summed first.
     conditional, biased = len(transition_rows.indptr) > 1, intercept != 0.0
     n_pairs = n_labels * n_labels if conditional else 0
     room, most = count_features(rows, indptr, batch)
@@ -362,7 +367,7 @@ class LabelRows:
         return _gather_counts(*self._given, batch, counts)
 
     def most_entries(self) -> FloatVector:
-        """How many entries ψ of each example may have, if outputs have one label for each row."""
+        """The most entries of ψ of each example, if outputs have one label for each row."""
         entries = 4.0 * (self.sizes + 1.0)
         for rows in (self.rows, self.transition_rows):
             if len(rows.indptr) > 1:
@@ -370,7 +375,7 @@ class LabelRows:
         return entries
 
     def summed(self, batches: Sequence[IntVector]) -> Any:
-        """None: rows are as good."""
+        """None: rows are as fast."""
         return None
 
     def support(self, batch: IntVector) -> LongMatrix:

@@ -3,12 +3,12 @@
     score(y) = Σ_k y_k own[k] + Σ_{j<k} y_j y_k shared[j, k],   y ∈ {0, 1}^K
     Δ(y) = Σ_k cost[k] [y_k ≠ gold_k],   by default the number of wrong labels (Hamming)
 
-The own parts of an example are the labels of its set. Pairs of them are shared parts, numbered row by row above the
-diagonal. Without pairs labels are independent (`LabelSets`). With pairs all sets are listed if that is possible
-(`ListedSets`), and searched without a guarantee if it is not (`SearchedSets`).
+The own parts of an example are its labels. Pairs of labels are shared parts, numbered row by row above the diagonal.
+Without pairs, labels are independent (`LabelSets`). With pairs, all sets are listed if there are few labels
+(`ListedSets`), and otherwise searched without a guarantee (`SearchedSets`).
 
-Outputs are matrices of indicators, a row per example. A label that gold has costs something where it is missing. So it
-has a negative cost where it is present, and Δ(y) = ⟨c, z(y) − z(gold)⟩.
+Outputs are matrices of indicators, a row per example. A missing gold label is an error. So a gold label has a negative
+cost, and Δ(y) = ⟨c, z(y) − z(gold)⟩.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ TABLE = 1 << 20
 
 @kernel
 def _members(one: IntVector, other: IntVector, either: LongVector) -> int:
-    """Write the labels that are in one of two sets; return how many there are."""
+    """Write the labels of the union of two sets; return how many there are."""
     count = 0
     for k in range(len(one)):
         if one[k] != 0 or other[k] != 0:
@@ -43,6 +43,7 @@ def _members(one: IntVector, other: IntVector, either: LongVector) -> int:
 @kernel
 def _change(sets: IntMatrix, others: IntMatrix, pairwise: bool) -> Parts:
     """z(y) − z(y') for the sets y and y' of each row, without zeros: labels, then pairs of them."""
+    # Only members of either set have non-zero coefficients, so pairs take |y ∪ y'|² steps instead of K².
     n_labels = sets.shape[1]
     either, indptr = np.empty(n_labels, dtype=np.int64), np.zeros(len(sets) + 1, dtype=np.int64)
     room = write = 0
@@ -102,7 +103,7 @@ class _Sets(Flat):
         return Numbers(indptr, numbers)
 
     def change(self, sizes: LongVector, gold: IntMatrix, outputs: IntMatrix) -> Parts:
-        """z(gold) − z(output): in aligned lists, pairs would take the room of all labels, not of members alone."""
+        """z(gold) − z(output), from members only: lists to compare place by place would need all K² pairs."""
         return _change(gold, outputs, self.pairwise)
 
     def own(self, counts: Counts) -> FloatMatrix:
@@ -121,7 +122,7 @@ class _Sets(Flat):
 
 
 class _Positions(_Sets):
-    """Sets that find, for each label, the best set that is wrong there."""
+    """Base of structures that find, for each label, the best set that is wrong there."""
 
     __slots__ = ()
 
@@ -130,13 +131,13 @@ class _Positions(_Sets):
         return sizes * self.n_labels
 
     def violators(self, scores: Scores, costs: Scores, gold: IntMatrix) -> tuple[FloatVector, IntMatrix]:
-        """The worst set that is wrong at each label: the best of them, since all have the same error there."""
+        """The worst set that is wrong at each label: the best such set, since all have the same error there."""
         sets, gains = self._best_wrong(scores, gold)
         errors = np.where(1.0 + gains > 0.0, np.abs(self._rows(costs)), 0.0)
         return errors.ravel(), sets[errors > 0.0]
 
     def _best_wrong(self, scores: Scores, gold: IntMatrix) -> tuple[IntMatrix, FloatMatrix]:
-        """For each label the best set that is wrong there, and how far it scores above gold."""
+        """For each label the best set that is wrong there, and its score minus that of gold."""
         raise NotImplementedError
 
 
@@ -213,7 +214,7 @@ class ListedSets(_Positions):
             signed, number, position = costs_of[at], self._numbers(gold[at]), np.arange(len(table))
             errors = subset_scores(signed, no_pairs) - (gold[at] * signed).sum(axis=1, keepdims=True)
             values = errors * (1.0 + table - table[position, number][:, None])
-            # Errors are sums, and rounding may leave a little where the error is zero.
+            # Errors are sums, and rounding may make the error of gold differ from zero.
             values[position, number] = 0.0
             worst.append(np.where(values.max(axis=1) > 0.0, values.argmax(axis=1), number))
         return self._sets(np.concatenate(worst))
@@ -232,7 +233,7 @@ class ListedSets(_Positions):
         return self._sets(np.concatenate(best)), np.concatenate(gains)
 
     def _tables(self, scores: Scores) -> Iterator[tuple[slice, FloatMatrix]]:
-        """The batch in parts: their places, and the scores of all sets, a row per example."""
+        """The batch in pieces: their places, and the scores of all sets, a row per example."""
         rows, pairs, size = self._rows(scores), self._pairs(scores), max(1, TABLE >> self.n_labels)
         for begin in range(0, max(len(rows), 1), size):
             at = slice(begin, begin + size)
@@ -247,7 +248,7 @@ class ListedSets(_Positions):
 
 
 class SearchedSets(_Sets):
-    """With pairs and any number of labels: good sets are searched for, and nothing is proven."""
+    """With pairs and any number of labels: searches good sets, and proves nothing."""
 
     __slots__ = ()
 
@@ -261,7 +262,7 @@ class SetCosts(InUnits):
 
     Parameters
     ----------
-    gold : (n, K) indicators; no rows when there are none
+    gold : (n, K) indicators; no rows without gold
     costs : (K,) the error of each wrong label
     """
 
@@ -269,7 +270,7 @@ class SetCosts(InUnits):
         self.gold, self.costs = gold, costs
 
     def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
-        """Write the costs of labels, times each example's scale; negative for those that gold has."""
+        """Write the costs of labels, times each example's scale; negative for gold labels."""
         rows = room.own.reshape(len(batch), len(self.costs))
         rows[:] = scales[:, None] * self.costs * (1.0 - 2.0 * self.gold[batch]) if scales.any() else 0.0
 

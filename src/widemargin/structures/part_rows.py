@@ -2,8 +2,8 @@
 
     θ_p = ⟨w, x_p⟩ for the own part p,   Δ(y) = Σ over the own parts p of y of costs[p]
 
-The rows and costs of all examples stand end to end, in the order of the numbers of parts. Parts that examples share
-have weights of their own, the last ones. This is all that a structure of your own needs, next to itself.
+The rows and costs of all examples stand end to end, in the order of the numbers of parts. Each part that examples share
+has a weight, at the end of w. Your own structure needs no other features and costs.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def _add_scores(
 
 @kernel
 def _gather(places: LongVector, rows: Rows, n_weights: int, n_shared: int, batch: IntVector, parts: Parts) -> Rows:
-    # Rows are short once their entries are coalesced, so there is only room for one that is not.
+    # Coalesced rows are short, so the draft has room for them and for one row that is not coalesced yet.
     draft = Draft(np.empty(64, dtype=np.int32), np.empty(64), new_table(32))
     indptr, write = np.zeros(len(batch) + 1, dtype=np.int64), places[0]
     for k in range(len(batch)):
@@ -77,7 +77,7 @@ class PartFeatures:
     structure : what outputs are
     sizes : how large each example is
     rows : the features of all own parts, example after example
-    n_features : how many features there are; parts that all examples share have a weight each, after theirs
+    n_features : the number of features; the weights of shared parts follow theirs
     """
 
     work: Any = None
@@ -112,11 +112,11 @@ class PartFeatures:
         return self.gather(batch, Parts(indptr, numbers, np.concatenate(rows)))
 
     def most_entries(self) -> FloatVector:
-        """All entries of an example."""
+        """The number of all entries of each example."""
         return np.diff(self.rows.indptr[self.places]) + float(self.n_shared)
 
     def summed(self, batches: Sequence[IntVector]) -> None:
-        """None: rows are as good."""
+        """None: rows are as fast."""
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of shared parts."""
@@ -157,7 +157,7 @@ class PartCosts(InUnits):
 
 
 class PartLimits(PartCosts):
-    """Which own parts agree with what is known of gold: those that are not `allowed` cost −∞."""
+    """Limits of partly known gold: own parts that are not `allowed` cost −∞."""
 
     def __init__(self, structure: Flat, sizes: LongVector, allowed: BoolVector) -> None:
         super().__init__(structure, sizes, np.zeros(len(allowed)))

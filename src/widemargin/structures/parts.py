@@ -1,4 +1,4 @@
-"""The layer of parts: a structure numbers the parts of outputs, features score them, costs are errors of parts.
+"""The layer of parts: a structure numbers the parts of outputs, features score parts, costs are errors of parts.
 
     x ──features──▶ part scores ──structure──▶ output = a set of part numbers
     w ──────────────┘        ◀──gather── coefficients of parts (gold − output, gold − expected) ──▶ ψ, a sparse row
@@ -8,7 +8,7 @@ An output y of example i is a 0/1 vector z(y) over the numbers 0 … m_i − 1 o
 once and counted.
 
 `Scores` are the θ of a batch, one flat vector (`structures.flat`). Outputs are laid end to end, in the order of the
-examples, in a form that the structure knows.
+examples; each structure has its own form of outputs.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Sums(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The k best outputs: how many each example has, at most k, and of all of them their scores and the outputs."""
+    """The k best outputs: how many each example has, at most k; the scores of all; the outputs of all, end to end."""
 
     counts: IntVector
     totals: FloatVector
@@ -38,10 +38,10 @@ class Best(NamedTuple):
 
 
 class Structure(Protocol):
-    """What outputs are, on the part scores of a batch. No method changes the scores that it is given.
+    """The outputs of examples, and the best of them by part scores. No method changes the scores that it is given.
 
-    This is what every structure has. Others have some of the abilities below (`Abilities`), and examples offer what
-    follows from them (`structures.examples`).
+    Every structure has these methods. Many also have some of `Abilities`, and their examples offer what follows from
+    them (`structures.examples`).
     """
 
     def n_own(self, sizes: LongVector) -> LongVector:
@@ -58,13 +58,13 @@ class Structure(Protocol):
 
 
 class Abilities(Structure, Protocol):
-    """All that a structure may be able to do. Each ability stands for itself, `sums` with `own`.
+    """Everything that a structure may be able to do. Each ability is optional by itself.
 
-    `worst` comes with `counts_errors` and `worst_bytes`, `violators` with `positions`.
+    `sums` needs `own`, `worst` needs `counts_errors` and `worst_bytes`, and `violators` needs `positions`.
     """
 
     counts_errors: ClassVar[bool]
-    """Whether `worst` goes by the number of errors, so that costs must be whole multiples of a unit."""
+    """Whether `worst` counts errors, so that costs must be whole multiples of a unit."""
 
     def best_k(self, scores: Scores, k: int) -> Best:
         """The k best outputs of each example, best first; all of them if there are fewer."""
@@ -73,7 +73,7 @@ class Abilities(Structure, Protocol):
         """log Z and expected counts of each example."""
 
     def own(self, counts: Counts) -> FloatMatrix:
-        """The counts of the parts that are not shared, as `through` has them."""
+        """The counts of the parts that are not shared, in the layout of `through`."""
 
     def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> Outputs:
         """`n` rows of outputs, each one draw of every example from p(y) ∝ exp(score(y))."""
@@ -82,10 +82,10 @@ class Abilities(Structure, Protocol):
         """argmax_y Δ(y)(1 + ⟨θ, z(y) − z(gold)⟩), gold if none is above 0; costs may have to be multiples of `unit`."""
 
     def worst_bytes(self, sizes: LongVector, most: FloatVector) -> FloatVector:
-        """What that takes for examples of these sizes, in which no output has more than `most` units of errors."""
+        """The memory of `worst` for examples of these sizes whose outputs have at most `most` units of errors."""
 
     def hull(self, scores: Scores, costs: Scores, gold: Outputs, most_decodes: int) -> Outputs:
-        """As `worst`, over the argmax of ⟨θ + λc, z(y)⟩ for any λ (`decoders.hull`): quicker than `best` for each λ."""
+        """As `worst`, but only among the argmax of ⟨θ + λc, z(y)⟩ for at most `most_decodes` λ (`decoders.hull`)."""
 
     def through(self, scores: Scores) -> FloatMatrix:
         """For each part that is not shared, the score of the best output that has it: max-marginals."""
@@ -96,12 +96,12 @@ class Abilities(Structure, Protocol):
     def violators(self, scores: Scores, costs: Scores, gold: Outputs) -> tuple[FloatVector, Outputs]:
         """argmax L_c(y)(1 + ⟨θ, z(y) − z(gold)⟩) over the outputs wrong at c, for each position c of each example.
 
-        The first array holds L_c, 0 where no output has a value above 0; the second the outputs of the others.
+        The first array holds L_c, or 0 if no output has a value above 0; the second the outputs of all other positions.
         """
 
 
 class Features(Protocol):
-    """θ = F w: the linear map from weights to part scores, and its transpose. It knows nothing of decoding."""
+    """θ = F w: the linear map from weights to part scores, and its transpose. It does not decode."""
 
     @property
     def n_weights(self) -> int:
@@ -116,7 +116,7 @@ class Features(Protocol):
         """The estimated decoding time of each example in microseconds (`core.examples.Examples`)."""
 
     def scores(self, w: Any, batch: IntVector, room: Any) -> Any:
-        """Add F_i w to the room of each example, which holds its costs or zeros, and fill in what is shared."""
+        """Add F_i w to each example's scores in `room`, which hold costs or zeros, and fill in the shared scores."""
 
     def gather(self, batch: IntVector, parts: Parts) -> Rows:
         """F_iᵀ z for sparse coefficients z, a row for each example, coalesced."""
@@ -126,33 +126,33 @@ class Features(Protocol):
 
 
 class AllFeatures(Features, Protocol):
-    """What features of structures with positions have as well (`most_entries`), and of those with sums."""
+    """Features for structures with positions, which need `most_entries`, and with sums, which need the rest."""
 
     def most_entries(self) -> FloatVector:
-        """How many entries Fᵀ(z(gold) − z(y)) may have for each example."""
+        """The most entries that Fᵀ(z(gold) − z(y)) may have for each example."""
 
     def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """F_iᵀ z for a coefficient of every part."""
 
     def summed(self, batches: Sequence[IntVector]) -> "Summed | None":
-        """Room for Σ_i c_i F_iᵀ z_i over all examples of these batches; None if rows are as good."""
+        """An accumulator of Σ_i c_i F_iᵀ z_i over all examples of these batches; None if rows are as fast."""
 
 
 class Summed(Protocol):
-    """Σ_i c_i F_iᵀ z_i over all examples of fixed batches, whichever thread adds which batch."""
+    """Σ_i c_i F_iᵀ z_i over all examples of fixed batches, independent of which thread adds which batch."""
 
     def put(self, number: int, counts: Counts, c: FloatVector) -> None:
-        """Take c_i z_i of the examples of batch `number`, in place of what it had before."""
+        """Replace c_i z_i of the examples of batch `number`."""
 
     def total(self, n_threads: int) -> FloatVector:
         """The sum over all batches."""
 
 
 class Costs(Protocol):
-    """Errors as costs of parts: Δ(y) = ⟨c_i, z(y)⟩, plus a constant of the example if `errors` says so."""
+    """Errors as costs of parts: Δ(y) = ⟨c_i, z(y)⟩, plus a constant of the example in some tasks."""
 
     def fill(self, batch: IntVector, scales: FloatVector, room: Any) -> None:
-        """Write each example's costs, times its scale, over the scores of its own parts; zeros where the scale is 0."""
+        """Write each example's costs, times its scale, over the scores of its own parts; zeros if the scale is 0."""
 
     def errors(self, batch: IntVector, outputs: Outputs) -> FloatVector:
         """Δ of the batch's outputs."""

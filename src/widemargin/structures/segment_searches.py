@@ -1,7 +1,7 @@
-"""All but the best segmentations of a batch: the k best, those through a segment, the worst, sums, and draws.
+"""Searches for segmentations of a batch other than the best: k best, through a segment, worst, sums, draws.
 
-Slack scaling needs the worst by the number of errors, position-wise slacks the worst that has each candidate span
-(Sarawagi & Gupta 2008, §4.3.1 and §4.3.2), traced from one forward and one backward pass.
+Slack scaling needs the worst segmentation, found by the number of errors (Sarawagi & Gupta 2008, §4.3.1). Position-wise
+slacks need the worst segmentation that has each candidate span (§4.3.2), traced from one forward and one backward pass.
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ def through_segments(scores: Scores, longest: int, out: FloatMatrix) -> None:
 def violating_segmentations(
     scores: Scores, costs: Scores, longest: int, n_labels: int, gold_scores: FloatVector, errors: FloatVector
 ) -> IntVector:
-    """The violators' codes, end to end; `errors` gets the error at each candidate span, where there is a violator."""
+    """The violators' codes, end to end; `errors` gets the error at each candidate span that has a violator."""
     most, marginals = longest_of(scores.sizes), np.empty(n_labels)
     passes, neighbours = new_passes(most, n_labels), np.empty((2, most, n_labels, 2), dtype=np.int32)
     outputs, write, position = np.empty(len(errors), dtype=np.int32), 0, 0
@@ -76,7 +76,7 @@ def violating_segmentations(
                 worst, most_value = -1, 0.0
                 for label in range(n_labels):
                     value = own[t, d, label] * (1.0 - gold_scores[k] + marginals[label])
-                    if value > most_value:  # the product of no cost and −∞ is not a number
+                    if value > most_value:  # False for NaN, the product of a cost of 0 and −∞
                         worst, most_value = label, value
                 if worst >= 0:
                     errors[position] = own[t, d, worst]
@@ -89,7 +89,7 @@ def violating_segmentations(
 
 @kernel
 def _best_wrong(one: Segmented, passes: Passes, costs: FloatMatrix, row: FloatVector) -> tuple[int, int, int, float]:
-    """A segment that costs something of the best segmentation with one, and its score; label −1 if there is none."""
+    """A wrong segment of the best wrong segmentation, and that one's score; label −1 if there is none."""
     n, longest, n_labels = costs.shape
     start, more, wrong, best = 0, 0, -1, -np.inf
     for t in range(n):
@@ -121,7 +121,8 @@ def hull_segmentations(
     gold_scores: FloatVector,
     codes: IntVector,
 ) -> None:
-    """Write the worst segmentations that decoding finds (`decoders.hull`) over `codes`, those of gold."""
+    """Overwrite `codes`, at first those of gold, with the worst segmentations that decoding finds (`decoders.hull`)."""
+    # Decoding forces one wrong segment: otherwise gold itself could win, which has no error and gives no new scale.
     most, read, marginals = longest_of(scores.sizes), 0, np.empty(n_labels)
     passes, neighbours = new_passes(most, n_labels), np.empty((2, most, n_labels, 2), dtype=np.int32)
     corners, room = new_corners(len(scores.sizes)), np.empty(most, dtype=np.int32)
@@ -169,7 +170,8 @@ def _most_errors(costs: FloatMatrix) -> int:
 def worst_segmentations(
     scores: Scores, costs: Scores, longest: int, n_labels: int, unit: float, gold_scores: FloatVector, codes: IntVector
 ) -> None:
-    """Write the segmentations with the largest Δ(1 + s) over `codes`, those of gold, where one is above 0."""
+    """Overwrite `codes`, at first those of gold, with the segmentations of largest Δ(1 + s), if that is above 0."""
+    # For a fixed error, Δ(1 + s) grows with the score, so only the best score for each error matters.
     read = 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
@@ -215,9 +217,10 @@ def sample_segmentations(
 ) -> None:
     """Write a draw of every sequence to each row of `outputs`: a forward pass, then segments from the last on.
 
-    `uniforms` holds, for each token that may be the last of a segment, a random number for its label and one for its
-    length, which it needs if there is a choice.
+    `uniforms` holds, for each token that may be the last of a segment, a random number for its label and, if segments
+    may have several tokens, one for its length.
     """
+    # Forward sums hold all ways to reach a token, so each segment is drawn given only the one that follows it.
     room, write = new_segment_sums(longest_of(scores.sizes), n_labels), 0
     labels, lengths = np.empty(n_labels), np.empty(longest)
     for k in range(len(scores.sizes)):

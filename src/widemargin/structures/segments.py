@@ -5,12 +5,12 @@
 over segments j = 1 … p that follow one another without a gap, each from token t_j on, d_j + 1 tokens long, with the
 label y_j. Outputs are codes, one per token: twice the label, plus one where a segment begins.
 
-The own parts of a sequence of n tokens with L labels are its segments of up to m tokens, m ≤ n: (t m + d) L + l. Those
-that run beyond the end of the sequence have a number, but no output has them. All sequences share the pairs of
-neighbouring labels (k L + l), then the first label and the last one.
+The own parts of a sequence of n tokens with L labels are its segments of up to m tokens, m ≤ n: (t m + d) L + l.
+Segments that would run beyond the end of the sequence have numbers, but no output has them. All sequences share the
+pairs of neighbouring labels (k L + l), then the first label and the last one.
 
 The recursions are those of `decoders.semimarkov`. Here they run over a batch. Chains of labels are segmentations into
-single tokens, so `structures.chain.SemiMarkov` has what both can do.
+single tokens, so both inherit from `structures.chain.SemiMarkov`.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,8 @@ def _best(scores: Scores, longest: int, n_labels: int, outputs: IntVector) -> No
 
 @kernel
 def _parts(sizes: LongVector, longest: int, n_labels: int, outputs: IntVector) -> tuple[LongVector, LongVector]:
-    """Where a segment ends, the segment, then its pair with the next; behind all, the first and the last label."""
+    """At the last token of a segment the segment, then its pair with the next; at the end first and last label."""
+    # Two places for each token, −1 inside segments: segmentations that agree have the same part at the same place.
     indptr, numbers = np.zeros(len(sizes) + 1, np.int64), np.full(2 * (len(outputs) + len(sizes)), -1, np.int64)
     write = read = 0
     for k in range(len(sizes)):

@@ -1,7 +1,7 @@
 """The weights that decoding reads: runs of the flat weight vector, found from the features of a batch.
 
-Features with numbers of their own have runs of weights that do not overlap. Hashed features do not: for them the runs
-are the blocks of `BLOCK` weights that any of them is in, each once.
+The runs of numbered features do not overlap. The runs of hashed features may, so for them the runs are all blocks of
+`BLOCK` weights that contain any of their weights, each block once.
 
 A hashed feature is a slot s of a table, and its weights for the labels are table[s], table[s + 1], … (`add_rows`).
 """
@@ -19,6 +19,7 @@ from widemargin.core.sparse import Rows, new_table
 @kernel
 def distinct(features: Rows, indptr: LongVector, batch: IntVector) -> IntVector:
     """The features that occur anywhere in the rows of the batch's examples, in the order of their first appearance."""
+    # A hash table of the batch's size: sorting would cost more, and a mark for every feature would be as long as w.
     most = features.indptr[0]
     for i in batch:
         most += features.indptr[indptr[i + 1]] - features.indptr[indptr[i]]
@@ -46,7 +47,7 @@ def runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
 
 
 class Found(NamedTuple):
-    """Blocks of weights, in the order in which they are found: whether each was `seen`, and room for all of them."""
+    """Which blocks of weights were `seen`, and `blocks`: their numbers in the order in which they were found."""
 
     seen: BoolVector
     blocks: IntVector
@@ -62,7 +63,7 @@ def nothing_found(n_weights: int) -> Found:
 def note(begin: int, width: int, found: Found, n: int) -> int:
     """Append the blocks of `width` weights from `begin` on to the first `n` found; return how many there are now.
 
-    A block seen before is written, too, and overwritten by the next: a processor cannot guess which blocks are new.
+    Blocks seen before are written, too, and the next overwrites them: a branch would be unpredictable.
     """
     for block in range(begin // BLOCK, (begin + width - 1) // BLOCK + 1):
         found.blocks[np.uint64(n)] = block
@@ -87,6 +88,7 @@ def add_rows(table: FloatVector, slots: IntVector, row: FloatVector) -> None:
 
     Fetching takes most of the time. Several features are added at once because their fetches overlap.
     """
+    # Unsigned indices skip the check for negative ones.
     k, n = 0, len(slots)
     while k + 4 <= n:
         a, b, c, d = int(slots[k]), int(slots[k + 1]), int(slots[k + 2]), int(slots[k + 3])

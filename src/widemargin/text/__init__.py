@@ -1,1 +1,1 @@
-"""Text as columns of tokens, with labels, spans and trees, and the features that templates make of it."""
+"""Text as columns of tokens, with labels, spans and trees, and features from templates."""

@@ -26,7 +26,7 @@ class FeatureIndex(Protocol):
 
     @property
     def table(self) -> tuple[KeyVector, IntVector, int]:
-        """What kernels find numbers with (`number_of`)."""
+        """The arguments with which kernels call `number_of`."""
 
     def intern(self, keys: KeyVector) -> IntVector:
         """The number of every key; new keys get the next numbers."""
@@ -47,7 +47,7 @@ def _place(slots: KeyVector, key: np.uint64) -> int:
 
 @kernel
 def number_of(key: np.uint64, slots: KeyVector, numbers: IntVector, size: int) -> int:
-    """The number of one key, −1 if it has none; the rest is the `table` of an index."""
+    """The number of one key, −1 if it has none; the other arguments are the `table` of an index."""
     if len(slots) == 0:
         return int(key & np.uint64(size - 1))
     place = _place(slots, key)
@@ -72,7 +72,7 @@ def _find(keys: KeyVector, slots: KeyVector, numbers: IntVector, size: int, grow
 
 
 class Alphabet:
-    """Distinct keys numbered in order of appearance, found again by open addressing; `by_count` orders them."""
+    """Distinct keys numbered in order of appearance, in a table with open addressing; `by_count` orders them."""
 
     def __init__(self, keys: KeyVector | None = None) -> None:
         self.size = 0
@@ -98,7 +98,7 @@ class Alphabet:
 
     @property
     def table(self) -> tuple[KeyVector, IntVector, int]:
-        """What kernels find numbers with (`number_of`)."""
+        """The arguments with which kernels call `number_of`."""
         return self._slots, self._numbers, self.size
 
     def keys(self) -> KeyVector:
@@ -132,10 +132,10 @@ class Alphabet:
 
 
 def by_count(keys: KeyVector, counts: LongVector, min_count: int = 1) -> LongVector:
-    """The features that occur so often, in the order of their final numbers: by falling count, then by key.
+    """The features that occur at least `min_count` times, in the order of their numbers: by falling count, then by key.
 
-    The order depends on what the data hold and not on how they come, in one piece, in parts or in another order.
-    Frequent features are neighbours in memory.
+    The order depends only on the content of the data, not on their order or their pieces. Frequent features are
+    neighbours in memory.
 
     >>> by_count(np.array([9, 5, 7], dtype=np.uint64), np.array([1, 1, 4])).tolist()
     [2, 1, 0]
@@ -146,7 +146,7 @@ def by_count(keys: KeyVector, counts: LongVector, min_count: int = 1) -> LongVec
 
 
 class HashedIndex:
-    """A fixed table of 2^bits rows that features share at random: no alphabet to keep, and no names to recover."""
+    """A fixed table of 2^bits rows that features share at random, without an alphabet, and without names."""
 
     def __init__(self, bits: int) -> None:
         if not isinstance(bits, int | np.integer) or not 1 <= bits <= MOST_BITS:
@@ -156,11 +156,11 @@ class HashedIndex:
 
     @property
     def table(self) -> tuple[KeyVector, IntVector, int]:
-        """What kernels find numbers with (`number_of`); there are no slots, because numbers are bits of keys."""
+        """The arguments of `number_of`; there are no slots, because numbers are bits of keys."""
         return _NO_SLOTS, _NO_NUMBERS, self.size
 
     def intern(self, keys: KeyVector) -> IntVector:
-        """The row of every key; nothing needs to be remembered."""
+        """The row of every key; nothing is stored."""
         return self.lookup(keys)
 
     def lookup(self, keys: KeyVector) -> IntVector:

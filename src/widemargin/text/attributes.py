@@ -1,4 +1,4 @@
-"""Attributes of tokens: what a feature template looks at.
+"""Attributes of tokens, from which feature templates are made.
 
 An attribute gives every *distinct* token of a column a value, or none.
 
@@ -30,7 +30,7 @@ from widemargin.text.columns import Column, Columns
 AFFIX = re.compile(r"(prefix|suffix)([1-9]\d*)")
 GRAM = re.compile(r"gram([1-9]\d*)(?:#(\d+))?")
 MOST_GRAMS = 30
-"""How many runs of characters of one string count: its first ones."""
+"""How many runs of characters of one string count: the first ones only."""
 WordFunction: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[str | None]]
 RUNS = [(re.compile(pattern), sign) for pattern, sign in (("[a-z]+", "a"), ("[A-Z]+", "A"), ("[0-9]+", "0"))]
 
@@ -66,7 +66,7 @@ def longshape(word: str) -> str:
 
 
 def gram(word: str, n: int, number: int) -> str | None:
-    """The run of `n` characters with this number, from 0, among the distinct ones of ``^word$``, if there are so many.
+    """The run of `n` characters with this number, from 0, among the distinct runs of ``^word$``; None past the last.
 
     >>> [gram("banana", 3, number) for number in range(6)]
     ['^ba', 'ban', 'ana', 'nan', 'na$', None]
@@ -104,11 +104,11 @@ PLAIN: Mapping[str, WordFunction] = {
     "shape": lambda words, lower: [*shapes(words)],
     "longshape": lambda words, lower: [*map(longshape, words)],
 }
-"""Attributes whose names say all."""
+"""Attributes that need no argument."""
 
 
 def function_of(attribute: str, resources: Resources) -> WordFunction:
-    """What gives words, as they are and in lower case, their values of an attribute; not for lexicons."""
+    """The function from words, as they are and in lower case, to values of an attribute; not for lexicons."""
     if attribute in PLAIN:
         return PLAIN[attribute]
     if match := GRAM.fullmatch(attribute):
@@ -130,7 +130,7 @@ def _clusters(
 
 
 class Attribute(NamedTuple):
-    """A value per token, `values[codes[t]]`, or None; worked out once per distinct token."""
+    """A value per token, `values[codes[t]]`, or None; computed once per distinct token."""
 
     codes: IntVector
     values: list[str | None]
@@ -142,7 +142,7 @@ class Attribute(NamedTuple):
 
 
 class Attributes:
-    """The attributes of one set of columns, each worked out once."""
+    """The attributes of one set of columns, each computed once."""
 
     def __init__(self, columns: Columns, resources: Resources) -> None:
         self.columns, self.resources = columns, resources

@@ -1,8 +1,8 @@
 """Counts of words and of pairs of neighbouring words, gathered piece by piece: only the counts stay in memory.
 
-A mark stands before, between and behind sentences, so that the first and last words have two neighbours, too. It is
-word 0. Words are numbered by rank: the most frequent is 1, and words that occur equally often are in the order of their
-spelling. So nothing depends on the order of the sentences.
+A mark stands before, between and after sentences, so that the first and last words also have two neighbours. It is
+word 0. Words are numbered by rank: the most frequent is 1, and equally frequent words are sorted by spelling. So
+nothing depends on the order of the sentences.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class Neighbours(NamedTuple):
 
 
 class Bigrams(NamedTuple):
-    """The mark and the words of a text by rank, how often they occur, and what stands after and before them."""
+    """The mark and the words of a text by rank, their counts, and the words after and before them."""
 
     words: list[str]
     counts: LongVector
@@ -78,12 +78,12 @@ class BigramCounter:
         new = np.unique((tokens[:-1] << HALF) | tokens[1:], return_counts=True)
         self._waiting.append(new)
         self._n_waiting += len(new[0])
-        # As many as there are already, so that every pair is moved only a few times.
+        # Wait until as many pairs have come as there are already, so that every pair is moved only a few times.
         if self._n_waiting > max(FEWEST_WAITING, len(self._pairs[0])):
             self._gather()
 
     def bigrams(self, min_count: int = 1) -> Bigrams:
-        """The counts so far, without rarer words and without the pairs that they are in."""
+        """The counts so far, without words rarer than `min_count` and without their pairs."""
         self._gather()
         spelling = list(self._numbers)
         kept = [n for n, count in enumerate(self._counts.tolist()) if n and count >= min_count]
@@ -102,7 +102,7 @@ class BigramCounter:
         )
 
     def _gather(self) -> None:
-        """Add the pairs that wait to the others."""
+        """Add the waiting pairs to the others."""
         keys, counts = (np.concatenate(parts) for parts in zip(self._pairs, *self._waiting, strict=True))
         distinct, places = np.unique(keys, return_inverse=True)
         sums = np.zeros(len(distinct), dtype=np.int64)

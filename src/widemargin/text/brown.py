@@ -1,4 +1,4 @@
-"""Brown's word classes: words come into the window, and the clusters that lose least are merged (`brown_losses`)."""
+"""Brown's word classes: words enter a window, and the two clusters with the least loss are merged (`brown_losses`)."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ from widemargin.text.brown_losses import NEVER, Window, more, put, raise_margins
 
 
 class Clustering(NamedTuple):
-    """Where every word is: word r is in the cluster of word `home[r]`, and so on until a word is its own home.
+    """The cluster of every word: word r is in the cluster of word `home[r]`, and so on until a word is its own home.
 
     `slots[r]` is the slot of the cluster named r. `kept[m]` and `absorbed[m]` are the names of the clusters of merge m,
-    and `losses[m]` is what it lost.
+    and `losses[m]` is its loss.
     """
 
     home: LongVector
@@ -38,7 +38,7 @@ def unclustered(n_words: int) -> Clustering:
 
 @kernel
 def _counts_by_slot(window: Window, beside: Neighbours, found: Clustering, word: int) -> LongVector:
-    """How often the word stands beside each cluster; words that are not in the window yet do not count."""
+    """How often the word stands beside each cluster of the window."""
     counts = np.zeros(len(window.names), dtype=np.int64)
     for k in range(beside.indptr[word], beside.indptr[word + 1]):
         if beside.words[k] <= word:
@@ -83,7 +83,7 @@ def _enter(window: Window, after: Neighbours, before: Neighbours, found: Cluster
 
 @kernel
 def _move(window: Window, x: int, y: int, new_x: int, new_y: int) -> None:
-    """Add n(x,y) to another count, and let it be 0."""
+    """Add n(x,y) to another count, and set it to 0."""
     count = window.after[x, y]
     if count > 0:
         put(window, x, y, 0)
@@ -92,7 +92,7 @@ def _move(window: Window, x: int, y: int, new_x: int, new_y: int) -> None:
 
 @kernel
 def _merge(window: Window, a: int, b: int) -> None:
-    """Move all that is in slot b into slot a."""
+    """Move all counts of slot b into slot a."""
     raise_margins(window, a, -1)
     for d in range(len(window.names)):
         _move(window, b, d, a, d)
@@ -109,13 +109,13 @@ def _merge(window: Window, a: int, b: int) -> None:
 
 @kernel
 def _order(window: Window, a: int, b: int) -> int:
-    """Which of two pairs comes first if they lose as much: the one with the most frequent words."""
+    """Which of two pairs with equal losses comes first: the one with the most frequent words."""
     return (min(window.names[a], window.names[b]) << 32) | max(window.names[a], window.names[b])
 
 
 @kernel
 def _best(window: Window) -> tuple[int, int]:
-    """The pair of slots that loses least; there are at least two clusters besides the mark."""
+    """The pair of slots with the least loss; there must be two clusters besides the mark."""
     best_a, best_b, least = 0, 0, NEVER
     for a in range(1, len(window.names)):
         row = window.loss[a]
@@ -140,7 +140,7 @@ def _n_neighbours(window: Window, x: int) -> int:
 
 @kernel
 def _merge_best(window: Window, found: Clustering, m: int) -> None:
-    """Make the best merge of the window, which is the one with number m."""
+    """Make the best merge of the window, merge number m."""
     a, b = _best(window)
     found.losses[m] = window.loss[a, b]
     kept, absorbed = min(window.names[a], window.names[b]), max(window.names[a], window.names[b])
@@ -156,8 +156,8 @@ def advance(
 ) -> None:
     """Take the steps first:last.
 
-    Step k takes in word k, the mark being word 0. When there are C + 1 clusters, it merges two of them. When there are
-    no more words, all that is left are merges.
+    Step k adds word k to the window; word 0 is the mark. When there are C + 1 clusters, the step merges two of them.
+    After the last word, steps only merge.
     """
     for step in range(first, last):
         if step < len(found.home):

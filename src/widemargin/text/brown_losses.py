@@ -1,18 +1,18 @@
-"""Brown's word classes: how much average mutual information is lost by merging two clusters, for all pairs of them.
+"""Brown's word classes: the loss of average mutual information by merging two clusters, for all pairs of clusters.
 
     I = Σ_{c,d} n(c,d)/N · log₂( n(c,d) · N / (l(c) · r(d)) )        (Brown et al. 1992, section 3)
 
 n(c,d) counts the pairs of a word of cluster c before a word of cluster d, and N all pairs of the text; l(c) and r(d)
 count the pairs that have c on the left and d on the right. The mark between sentences is a cluster of its own, which is
-never merged. Only the clusters of a *window* are looked at (Liang 2005): C of them, and one word more.
-Sums over c and d are sums over the window, while l and r count pairs with all words. When the last word is in the
-window, I is the mutual information of the whole text.
+never merged. Only the clusters of a *window* are considered (Liang 2005): C clusters, and one more word. Sums over c
+and d are sums over the window, while l and r count pairs with all words. When the last word is in the window, I is the
+mutual information of the whole text.
 
 With f(x) = x log₂ x, and L(c) = Σ_d n(c,d), R(d) = Σ_c n(c,d) in the window,
 
     N · I = Σ f(n(c,d)) − Σ L(c) log₂ l(c) − Σ R(d) log₂ r(d) + log₂ N Σ n(c,d)
 
-so what is lost by merging a and b consists of three parts:
+so the loss of merging a and b has three terms:
 
     N · loss(a,b) = M(a,b) − S(a,b) − K(a,b)
     M(a,b) = (L(a)+L(b)) log₂(l(a)+l(b)) − L(a) log₂ l(a) − L(b) log₂ l(b), and the same with R, r
@@ -23,8 +23,8 @@ h(x,y) = 0 if x or y is 0: S grows only with neighbours that two clusters share.
 count n(x,y) changes, S changes only in the row of x and in that of y. So a word with k neighbours costs O(k C), and
 finding the best pair O(C²).
 
-Logarithms are rounded to fixed-point numbers, and all sums are sums of integers. So the table never drifts from what it
-would be if computed anew, and merges of the same counts lose exactly as much.
+Logarithms are rounded to fixed-point numbers, and all sums are sums of integers. So updates of the table accumulate no
+rounding errors, and merges of the same counts have exactly the same loss.
 """
 
 from math import floor, log2
@@ -111,7 +111,7 @@ def _raise(window: Window, a: int, b: int, amount: int) -> None:
 
 @kernel
 def _share(window: Window, x: int, counts: LongVector, old: int, new: int) -> None:
-    """S(x, c) for all c, when x's count with a neighbour changes; `counts` are those of all c with this neighbour."""
+    """Update S(x, c) for all c after x's count with a neighbour changes; `counts` has the counts of all c with it."""
     change = _f(window, new) - _f(window, old)
     for c in range(len(counts)):
         if counts[c] > 0 and c != x:
@@ -130,7 +130,7 @@ def _corner(window: Window, a: int, b: int) -> int:
 
 @kernel
 def _raise_corners(window: Window, x: int, y: int, sign: int) -> None:
-    """Add K, or take it away, for all pairs that n(x,y) is a corner of."""
+    """Add K, or subtract it, for all pairs that n(x,y) is a corner of."""
     if x != y:
         _raise(window, x, y, sign * _corner(window, x, y))
         return
@@ -141,7 +141,7 @@ def _raise_corners(window: Window, x: int, y: int, sign: int) -> None:
 
 @kernel
 def put(window: Window, x: int, y: int, count: int) -> None:
-    """Let n(x,y) be this count, and the losses follow, but for M."""
+    """Set n(x,y) to this count, and update the losses except for M."""
     old = window.after[x, y]
     _raise_corners(window, x, y, 1)
     _share(window, x, window.before[y], old, count)
@@ -159,7 +159,7 @@ def _side(window: Window, here: LongVector, everywhere: LongVector, a: int, b: i
 
 @kernel
 def raise_margins(window: Window, x: int, sign: int) -> None:
-    """Add M(x, c), or take it away, for all clusters c."""
+    """Add M(x, c), or subtract it, for all clusters c."""
     for c in range(len(window.names)):
         if c != x and window.names[c] >= 0:
             left = _side(window, window.left, window.all_left, x, c)
@@ -169,7 +169,7 @@ def raise_margins(window: Window, x: int, sign: int) -> None:
 
 @kernel
 def more(window: Window, here: LongVector, everywhere: LongVector, x: int, count: int) -> None:
-    """M(x, c) for all c, when L(x) or R(x) grows by a count."""
+    """Update M(x, c) for all c after L(x) or R(x) grows by a count."""
     here[x] += count
     log = _log(window, everywhere[x])
     for c in range(len(window.names)):

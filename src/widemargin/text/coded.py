@@ -1,7 +1,7 @@
-"""Features of pairs as columns: for all pairs of a document at once, what a question about two items answers.
+"""Features of pairs as columns: the answers to a question about two items, for all pairs of a document at once.
 
-A column is an array with an entry per pair. Booleans say where a feature is present, floats are its values (0: absent),
-and `Coded` has one of several features at each pair, ``question=answer``.
+A column is an array with an entry per pair. Booleans say whether a feature is present, floats are its values
+(0: absent), and `Coded` has one of several features at each pair, ``question=answer``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from widemargin.text.shared import Vocabulary
 
 
 class Coded(NamedTuple):
-    """An answer per place, items or pairs: names[codes[p]], or none where the code is −1."""
+    """An answer for each item or pair p: names[codes[p]], or none if the code is −1."""
 
     codes: IntVector
     names: Sequence[str]
@@ -51,7 +51,7 @@ class Coded(NamedTuple):
 
 
 def crossed(*parts: Coded) -> Coded:
-    """Several answers as one, ``a/b``; none where any has none."""
+    """Several answers as one, ``a/b``; none if any of them is missing."""
     codes, names = parts[0].codes.astype(np.int64), [[name] for name in parts[0].names]
     absent = codes < 0
     for part in parts[1:]:
@@ -62,7 +62,7 @@ def crossed(*parts: Coded) -> Coded:
 
 
 def same(one: Coded, i: AnyArray, j: AnyArray) -> BoolVector:
-    """Where the items i and j have the same answer, and have one."""
+    """Whether the items i and j both have an answer, and the same."""
     equal: BoolVector = (one.codes[i] == one.codes[j]) & (one.codes[i] >= 0)
     return equal
 
@@ -83,7 +83,7 @@ def common_members(sets: Sequence[frozenset[str]]) -> tuple[FloatMatrix, FloatVe
 
 Column: TypeAlias = BoolVector | FloatVector | Coded
 Compared: TypeAlias = Mapping[str, Column]
-"""The columns of one document by the names of their questions, and all of the same length."""
+"""The columns of one document by the names of their questions, all of the same length."""
 
 
 class ColumnExtractor:
@@ -165,7 +165,7 @@ class ColumnExtractor:
         return Rows(indptr, indices, table[present])
 
     def _numbers(self, question: str, coded: Coded, *, new: bool) -> IntVector:
-        """The number of the feature at each place; −1 for none, or for one that is not known."""
+        """The number of the feature at each place; −1 for none, or for an unknown one."""
         table = np.full(len(coded.names) + 1, -1, dtype=np.int32)
         for code in np.unique(coded.codes[coded.codes >= 0]).tolist():
             answer = coded.names[code]

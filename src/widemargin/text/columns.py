@@ -1,4 +1,4 @@
-"""Tokens as columns: what readers produce and feature templates consume.
+"""Tokens as columns: readers of files produce them, and feature templates read them.
 
 A corpus of n sequences is a handful of named columns (word, part of speech, label, …), each one string per token,
 all sequences end to end, with `indptr` marking where each begins. Strings are touched once: a column keeps its
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Notation(NamedTuple):
-    """How a column writes a label that is not known, and what stands between alternatives; None: it has no such labels.
+    """How a column writes unknown labels, and what separates alternatives; None if it has no such labels.
 
     >>> Notation(alternatives="|").cell("NN|NNP") == {"NN", "NNP"}, Notation().cell("_")
     (True, None)
@@ -29,7 +29,7 @@ class Notation(NamedTuple):
     alternatives: str | None = None
 
     def cell(self, text: str) -> str | frozenset[str] | None:
-        """What is known of a label: the label itself, a set with the label in it, or None for nothing."""
+        """The label itself, a set of possible labels, or None if it is unknown."""
         if text == self.unknown:
             return None
         labels = frozenset(text.split(self.alternatives)) if self.alternatives else {text}
@@ -38,14 +38,14 @@ class Notation(NamedTuple):
 
 USUAL = Notation()
 VALUED = ("feats", "misc")
-"""Columns of CoNLL-U where _ says that a token has none, not that it is unknown which."""
+"""Columns of CoNLL-U where _ means that a token has no value, not that the value is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One string per token, stored as `values[codes[t]]` with distinct `values`.
 
-    `notation` says which values do not name a label, should this be a column of labels.
+    If this is a column of labels, `notation` says which values do not name a label.
     """
 
     codes: IntVector
@@ -68,7 +68,7 @@ class Column:
         return [values[code] for code in self.codes.tolist()]
 
     def cells(self) -> list[str | frozenset[str] | None]:
-        """What is known of each token's label (`Notation.cell`)."""
+        """Each token's label, set of possible labels, or None (`Notation.cell`)."""
         values = list(map(self.notation.cell, self.values))
         return [values[code] for code in self.codes.tolist()]
 
@@ -133,7 +133,7 @@ class Columns:
         return Columns(cut, indptr, self.source)
 
     def strings(self, name: str) -> list[str]:
-        """The column `name` as one string per token; a column that is made on first use need not be made for it."""
+        """The column `name` as one string per token; a lazy column need not be made for it."""
         if name in self.by_name and isinstance(self.by_name, LazyColumns):
             return self.by_name.strings(name)
         return self[name].strings()
@@ -198,7 +198,7 @@ class LazyColumns(Mapping[str, Column]):
         name = self._aliases.get(name, name)
         if name not in self._made:
             made = self._made[name] = Column.of(self._strings[name]())
-            self._strings[name] = made.strings  # what it was made from can be freed
+            self._strings[name] = made.strings  # so that the source of the column can be freed
         return self._made[name]
 
     def strings(self, name: str) -> list[str]:

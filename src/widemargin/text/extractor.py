@@ -6,9 +6,10 @@
 | `RecordExtractor` | a list with, per position, a list of feature names or a dict in python-crfsuite's conventions |
 | `MatrixExtractor` | a NumPy array or SciPy sparse matrix with a row per position |
 
-`fit` sees the training data and numbers its features by falling count, then by key (`text.alphabet.by_count`). Pieces
-of the data are added by `extend` and numbered by `settle`; merged surveys of parts are adopted. The numbers are the
-same. `transform` ignores features that are not in the training data.
+`fit` numbers the features of the training data by falling count, then by key (`text.alphabet.by_count`). For data in
+pieces, `extend` adds a piece and `settle` numbers the features of all pieces. For data on several machines, `survey`
+counts a share, and `adopt` takes the merged counts. All three ways give the same numbers. `transform` ignores features
+that are not in the training data.
 """
 
 from abc import ABC, abstractmethod
@@ -47,18 +48,18 @@ class Features(NamedTuple):
 
 
 Spell: TypeAlias = Callable[[Sequence[Alphabet]], list[str]]
-"""Names the features in some alphabets, end to end; knows them from training data or from a file."""
+"""A function that gives the names of the features of some alphabets, end to end, from training data or from a file."""
 
 
 class Extended(NamedTuple):
-    """The features of more training data, and what names them."""
+    """The features of more training data, and the function that names them."""
 
     features: Features
     spell: Spell
 
 
 class LookedUp(Protocol):
-    """Sequences whose strings have been looked up: what is left of feature extraction runs in any thread."""
+    """Sequences whose strings have been looked up: the rest of feature extraction runs in any thread."""
 
     @property
     def indptr(self) -> LongVector:
@@ -70,7 +71,7 @@ class LookedUp(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """Sequences whose features have been found when they were looked up."""
+    """Sequences whose features are already complete after the look-up."""
 
     whole: Features
 
@@ -106,7 +107,7 @@ class Extractor(Protocol):
 
     @property
     def alphabets(self) -> list[Alphabet]:
-        """The alphabets of features that are numbered by their counts; none if these have numbers of their own."""
+        """The alphabets of features that are numbered by their counts; none if the numbers are fixed."""
 
     def extend(self, X: Any) -> Extended:
         """The features of more training sequences; new ones get the next numbers, for the time being."""
@@ -118,10 +119,10 @@ class Extractor(Protocol):
         """The features of a part of the training data and how often they occur."""
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
-        """Number features as the merged surveys of all parts have them, instead of by `fit`."""
+        """Number the features of the merged surveys of all shares; replaces `fit`."""
 
     def grown(self, X: Any, min_count: int) -> "Extractor":
-        """An extractor that knows these features, and those of `X` that are not too rare there."""
+        """An extractor of these features and of those that occur at least `min_count` times in `X`."""
 
     def transform(self, X: Any) -> Features:
         """The known features of any sequences."""
@@ -157,7 +158,7 @@ class NumberedFeatures(ABC):
         self._reader: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but what has been looked up, which copies and other processes look up again."""
+        """Everything except cached look-ups, which copies and other processes repeat."""
         return {**self.__dict__, "_reader": None}
 
     @property
@@ -218,12 +219,12 @@ class NumberedFeatures(ABC):
         return found
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
-        """Number the features as a survey of all data found them, instead of by `fit`."""
+        """Number the features of a survey of all data; replaces `fit`."""
         if vocabularies:
             self._take([each.numbered(self.min_count) for each in vocabularies])
 
     def grown(self, X: Any, min_count: int) -> Self:
-        """An extractor that knows these features, and those of `X` that are not too rare there."""
+        """An extractor of these features and of those that occur at least `min_count` times in `X`."""
         more = [each.numbered(min_count) for each in self.survey(X)]
         if all((alphabet.lookup(each.keys) >= 0).all() for alphabet, each in zip(self.alphabets, more, strict=True)):
             return self
@@ -245,7 +246,7 @@ class NumberedFeatures(ABC):
         return kept
 
     def _take(self, vocabularies: Sequence[Vocabulary]) -> None:
-        """Know these features, numbered as they come."""
+        """Take these features, numbered in this order."""
         alphabets = [Alphabet(each.keys) for each in vocabularies]
         self.indexes = [*alphabets]
         self._spell = Listed(alphabets, partial(_all_names, vocabularies))
@@ -260,7 +261,7 @@ class NumberedFeatures(ABC):
         return {"hash_bits": self.hash_bits}, arrays
 
     def _restore_index(self, stored: Stored, *more: Alphabet) -> None:
-        """Restore index and names; there are names of the features in `more` alphabets, too."""
+        """Restore index and names; the names include those of features in `more` alphabets."""
         if self.hash_bits is None:
             alphabets = [stored_alphabet(stored, "keys"), *more]
             self.indexes = [*alphabets]
@@ -269,13 +270,13 @@ class NumberedFeatures(ABC):
 
 @dataclass(frozen=True)
 class Listed:
-    """Names the features of alphabets by a list of their names, end to end, and any of them in other alphabets."""
+    """Names features from a list: the names of the features of some alphabets, end to end."""
 
     alphabets: Sequence[Alphabet]
     names: Callable[[], list[str]]
 
     def __call__(self, wanted: Sequence[Alphabet]) -> list[str]:
-        """The names of the features that are wanted, in their order."""
+        """The names of the features of the `wanted` alphabets, in their order."""
         names, found, before = self.names(), list[str](), 0
         for known, each in zip(self.alphabets, wanted, strict=True):
             found += [
@@ -294,7 +295,7 @@ def _all_names(vocabularies: Sequence[Vocabulary]) -> list[str]:
 
 
 def counts_of(rows: Rows, size: int) -> LongVector:
-    """How often each of so many features occurs."""
+    """How often each of `size` features occurs."""
     counts = np.zeros(size, dtype=np.int64)
     _count(rows.indices, counts)
     return counts
@@ -308,7 +309,7 @@ def _count(numbers: IntVector, counts: LongVector) -> None:
 
 
 def new_numbers(order: LongVector, size: int) -> IntVector:
-    """The new number of each of so many features, given the old ones in the new order; −1 for those left out."""
+    """The new number of each of `size` features, given the old numbers in the new order; −1 for features left out."""
     numbers = np.full(size, -1, dtype=np.int32)
     numbers[order] = np.arange(len(order), dtype=np.int32)
     return numbers
@@ -329,7 +330,7 @@ def renumbered(rows: Rows, numbers: IntVector) -> Rows:
 
 
 HASH_BITS = {"hash_bits": optional(whole(at_least=1, at_most=MOST_BITS))}
-"""The field of the header that `NumberedFeatures` have."""
+"""The header field of `NumberedFeatures`."""
 
 
 def stored_alphabet(stored: Stored, name: str) -> Alphabet:

@@ -1,7 +1,7 @@
-"""Features of data that are read piece by piece, in files of a folder.
+"""Features of data that are read piece by piece, written to files of a folder.
 
-In a piece, features have the numbers of alphabets that grow. In the end they are renumbered by their counts in all
-pieces, and rare ones left out, as `Extractor.fit` does with all data at once. So the rows are the same.
+New features of a piece get the next numbers of growing alphabets. At the end, features are renumbered by their counts
+in all pieces, and rare ones are left out. So the rows are the same as those of `Extractor.fit` on all data at once.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ GROUPS = ("features", "transition_features")
 
 
 class Described(NamedTuple):
-    """An extractor as JSON and arrays, as `text.inputs.restore` takes them."""
+    """An extractor as JSON and arrays, for `text.inputs.restore`."""
 
     header: dict[str, Any]
     arrays: dict[str, AnyArray]
@@ -51,7 +51,7 @@ class FeatureFiles:
         return features.indptr
 
     def settle(self) -> Described:
-        """Renumber everything that was written; no more can be added."""
+        """Renumber everything that was written; nothing can be added after this."""
         orders = self.extractor.settle([known.counts for known in self.known])
         for file, known, order in zip(self.rows, self.known, orders, strict=False):
             numbers = new_numbers(order, len(known.counts))
@@ -68,7 +68,7 @@ class FeatureFiles:
 
 
 class Known:
-    """How often each feature of an alphabet has occurred, and its name, which is on disk."""
+    """The count of each feature of an alphabet, and its name, which is on disk."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.text, self.lengths = (

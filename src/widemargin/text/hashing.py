@@ -20,7 +20,7 @@ MULTIPLIERS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 @kernel
 def _times(a: np.uint64, b: np.uint64) -> np.uint64:
-    """a · b modulo 2⁶⁴, by halves: of interpreted kernels, NumPy would report the overflow of a plain product."""
+    """a · b modulo 2⁶⁴, by halves: in interpreted kernels, NumPy would warn of the overflow of a plain product."""
     low = (a & LOW) * (b & LOW)
     high = ((a >> HALF) * (b & LOW) & LOW) + ((a & LOW) * (b >> HALF) & LOW) + (low >> HALF)
     return (high << HALF) | (low & LOW)

@@ -1,4 +1,4 @@
-"""The kinds of sequences that users pass, told apart once: tokens, tokens with columns, feature records, or matrices.
+"""The kinds of sequences that users pass, and the extractor for each: tokens, columns, feature records, or matrices.
 
 | one position of `X[i]` is | templates | it is taken as |
 | --- | --- | --- |
@@ -58,7 +58,7 @@ def prepared(X: Any, extractor: Extractor) -> Any:
 
 
 def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
-    """Refuse templates that read the label column that is to be predicted, and a word that names nothing."""
+    """Refuse templates that read the label column to be predicted, and a word that names no column."""
     if not isinstance(extractor, TemplateExtractor):
         return
     if X.n_tokens and len(extractor.texts) == 1 and extractor.columns_read == extractor.texts:
@@ -74,7 +74,7 @@ def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
 
 
 def check_word(word: str, X: Columns) -> None:
-    """Refuse a word as the only template if it names no column; perhaps it was meant to name a set of templates."""
+    """Refuse a word as the only template if it names no column; it may be a misspelt set of templates."""
     if word not in X:
         columns, sets = ", ".join(map(repr, X.names)), ", ".join(SETS)
         raise WidemarginError(
@@ -115,7 +115,7 @@ def as_tagged(X: Any) -> Columns:
     """
     if isinstance(X, Columns):
         return X
-    # Two words may come as a tuple, too.
+    # A tuple may also be a sentence of two words.
     if not all(isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], str) for pair in _checked(X)):
         return as_columns(X)
     for i, (words, tags) in enumerate(X):
@@ -157,7 +157,7 @@ def is_frame(values: Any) -> bool:
 
 def _checked(X: Any) -> Any:
     if type(X) is list and set(map(type, X)) <= {list, tuple}:
-        return X  # the usual case, found out quickly
+        return X  # the usual case, checked quickly
     if isinstance(X, str | bytes | Mapping) or not (hasattr(X, "__len__") or _is_matrix(X)):
         raise DataError(f"X must be a list of sequences, not {type(X).__name__}")
     if is_frame(X):
@@ -193,7 +193,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _first_position(X: Any) -> Any:
-    """The first position of all; the matrix itself if sequences are matrices, None if all are empty."""
+    """The first position of the first sequence that has one; a matrix itself if sequences are matrices; or None."""
     if isinstance(X, Columns):
         return None
     for sequence in _checked(X):

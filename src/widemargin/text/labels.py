@@ -1,6 +1,6 @@
 """Labels of sequences: checked against their inputs and numbered, and the costs of confusing them.
 
-A label may be known in part only: None stands for any label, a set for one of its labels (`text.partial`).
+A label may be partly known: None stands for any label, a set for one of its labels (`text.partial`).
 """
 
 import sys
@@ -17,10 +17,10 @@ from widemargin.text.partial import Cell, checked_cell, labels_in
 
 
 class Encoded(NamedTuple):
-    """Labels, and what is known of every position, sequences end to end.
+    """Labels, and the known label or labels of every position, sequences end to end.
 
-    `known` holds the number of its label or, from the number of labels on, a row of `sets`: whether each label may be
-    the right one.
+    `known` holds the number of a position's label. Numbers from len(labels) on stand for rows of `sets`, which say of
+    each label whether it may be the right one.
     """
 
     labels: list[Any]
@@ -31,9 +31,9 @@ class Encoded(NamedTuple):
 def encode_labels(X: Any, y: Any, labels: list[Any] | None = None, known: Sequence[Any] = ()) -> Encoded:
     """The labels, and every position's label number or set of labels.
 
-    If `labels` are given, they must hold every label of `y`. Otherwise the labels are the distinct ones, the most
-    frequent first: the weights that training touches together then share cache lines. Those that are `known` already
-    come before all others.
+    If `labels` are given, they must hold every label of `y`. Otherwise the labels are those of `y`, the most frequent
+    first, so that weights that training reads together share cache lines. Labels that are already `known` come before
+    all others.
     """
     values: list[Cell]
     if isinstance(y, Column):
@@ -70,7 +70,7 @@ def encode_labels(X: Any, y: Any, labels: list[Any] | None = None, known: Sequen
 
 
 def _found_in(counts: Sequence[tuple[Cell, int]], known: Sequence[Any]) -> list[Any]:
-    """The known labels, then all others, the most frequent first; those that only sets name are the last."""
+    """The known labels, then all others, the most frequent first; labels that occur only in sets come last."""
     found: dict[Any, int] = {}
     for cell, count in counts:
         for label in labels_in(cell):
@@ -81,7 +81,7 @@ def _found_in(counts: Sequence[tuple[Cell, int]], known: Sequence[Any]) -> list[
 
 
 def joined(known: Sequence[Any], more: Iterable[Any]) -> list[Any]:
-    """The known labels, and behind them those that are new.
+    """The known labels, followed by the new ones.
 
     >>> joined(["b", "a"], ["a", "c"])
     ['b', 'a', 'c']
@@ -94,7 +94,7 @@ def joined(known: Sequence[Any], more: Iterable[Any]) -> list[Any]:
 def fixed_labels(classes: list[Any] | None, known: Sequence[Any], *, fixed: bool) -> list[Any] | None:
     """All labels that data may have, if the user lists them as `classes` or has `fixed` them before; None for any.
 
-    The classes must hold those that are `known` already.
+    The classes must include the labels that are already `known`.
     """
     if classes is None:
         return list(known) if fixed else None
@@ -116,7 +116,7 @@ def check_kinds(labels: Iterable[Any]) -> None:
 
 
 def as_sequences(X: Any, y: Any) -> list[list[Any]]:
-    """`y` as one list of labels per sequence of `X`, checked to be of the same lengths; unknown ones are None."""
+    """`y` as one list of labels per sequence of `X`, with lengths checked; unknown labels are None."""
     if isinstance(y, Column):
         if not isinstance(X, Columns):
             raise DataError("labels can be given as a column only together with tokens in columns")
@@ -144,7 +144,7 @@ def cost_matrix(
 ) -> FloatMatrix | None:
     """The matrix of error costs, rows gold and columns predicted; None for plain counting.
 
-    An error that `costs` does not name costs 1, or as much as `usual` says.
+    An error that `costs` does not name costs 1, or its entry of `usual`.
 
     >>> cost_matrix({"b": 3.0, ("a", "c"): 0.5}, ["a", "b", "c"]).tolist()
     [[0.0, 1.0, 0.5], [3.0, 0.0, 3.0], [1.0, 1.0, 0.0]]
@@ -174,7 +174,7 @@ def cost_matrix(
 def label_weights(
     class_weight: Mapping[Any, float] | str | None, labels: Sequence[Any], counts: AnyArray
 ) -> FloatVector:
-    """The weight of each label; `counts` tell how much there is of each.
+    """The weight of each label; `counts` are the numbers of their occurrences.
 
     >>> label_weights("balanced", ["a", "b"], np.array([1.0, 3.0])).tolist()
     [2.0, 0.6666666666666666]

@@ -1,4 +1,4 @@
-"""A lexicon compiled for spans: which spans are entries, and how similar each is to the entry most like it.
+"""A lexicon compiled for spans: which spans are entries, and how similar each span is to the most similar entry.
 
 The similarity of a span and an entry is that of their sets of words A and B, in lower case: |A ∩ B| / |A ∪ B|
 (Jaccard). Spans grow one word at a time, and only entries that share a word with them are visited.
@@ -59,7 +59,7 @@ class Lexicon:
         return self._entries.lookup(runs) >= 0
 
     def similarities(self, words: Words, spans: LongVector) -> FloatVector:
-        """The similarity of every span to the entry most like it; `spans[t]:spans[t + 1]` begin at token t."""
+        """The similarity of every span to the most similar entry; spans[t] … spans[t + 1] − 1 begin at token t."""
         best = np.zeros(spans[-1])
         if len(self._sizes):
             known = self._vocabulary.lookup(words.keys)
@@ -120,7 +120,7 @@ def _whole(keys: KeyVector, indptr: LongVector) -> KeyVector:
     """A key for the whole of each sequence, as `rolled` makes it; no sequence is empty."""
     begins, lengths = indptr[:-1], np.diff(indptr)
     whole = keys[begins]
-    # The longest first, so that those with another word to add are always in front.
+    # The longest sequences first, so that those with another word to add are always in front.
     order = np.argsort(-lengths, kind="stable")
     n_longer = len(order) - np.searchsorted(lengths[order][::-1], np.arange(1, lengths.max(initial=0)), side="right")
     for length, n in enumerate(n_longer.tolist(), 1):

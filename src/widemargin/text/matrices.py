@@ -18,9 +18,9 @@ from widemargin.text.shared import Vocabulary
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
 FAR, SHOWN = 1e5, 3
-"""How much larger or smaller than usual the entries of a column may be; how many columns a warning names."""
+"""The largest factor between the entries of a column and the usual ones; the most columns that a warning names."""
 SHARE = 2**20
-"""How many entries of a dense matrix are looked at together; it may be on disk, and too large for memory."""
+"""How many entries of a dense matrix are read at a time; it may be on disk, and too large for memory."""
 
 
 class MatrixExtractor:
@@ -78,7 +78,7 @@ class MatrixExtractor:
 
     @property
     def alphabets(self) -> list[Alphabet]:
-        """None: columns have numbers of their own."""
+        """None: the numbers of columns are fixed."""
         return []
 
     def extend(self, X: Sequence[Any]) -> Extended:
@@ -90,7 +90,7 @@ class MatrixExtractor:
         return []
 
     def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
-        """Nothing: columns have numbers, and not names."""
+        """Nothing: columns have numbers, not names."""
         return []
 
     def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
@@ -184,7 +184,7 @@ def warn_of_scales(rows: Rows) -> None:
 
 
 def in_shares(X: Any) -> Iterator[Any]:
-    """A matrix in shares of rows, so that nothing of the size of the whole is made of it; all else as one share."""
+    """A matrix in shares of rows, so that no copy has the size of the whole; anything else as one share."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.size <= SHARE:
         yield X
         return
@@ -209,7 +209,7 @@ def _not_zero(matrix: AnyArray) -> Rows:
 
 def _only(rows: Rows, columns: IntVector) -> Rows:
     """Only these columns, which ascend, renumbered."""
-    # By bisection: a table of all columns would be as large as the widest matrix that there can be.
+    # By bisection: a table of all columns would be as large as the widest possible matrix.
     found = np.searchsorted(columns, rows.indices).astype(np.int32)
     kept = np.append(columns, -1)[found] == rows.indices
     ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]

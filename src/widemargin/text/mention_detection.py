@@ -1,8 +1,8 @@
-"""Mentions where none are marked: noun phrases, pronouns and possessives.
+"""Detects mentions in texts where none are marked: noun phrases, pronouns and possessives.
 
-They come from the best of the columns that exist: ``parse``, trees of constituents as in CoNLL-2012, a piece per token;
-``head`` and ``upos``, dependencies as in CoNLL-U; tags alone; words alone. Of noun phrases with the same head, the
-longest is taken. Detection rather finds too many: mentions that are linked to nothing do no harm.
+Detection uses the first of these that the text has: ``parse``, trees of constituents as in CoNLL-2012, split over the
+tokens; ``head`` and ``upos``, dependencies as in CoNLL-U; tags alone; words alone. Of noun phrases with the same head,
+the longest is taken. Detection rather finds too many mentions, since mentions without links do no harm.
 """
 
 import re
@@ -35,9 +35,9 @@ def detected(document: Mentions) -> list[Span]:
 
 
 def _in_trees(pieces: Sequence[str], lower: Sequence[str]) -> Iterator[Span]:
-    """Noun phrases of trees in pieces, the longest of those that begin together, and pronouns.
+    """Noun phrases of trees in a parse column, the longest of those with the same first token, and pronouns.
 
-    A shorter one that begins together is another's phrase if it is a possessor or a member of a list.
+    A shorter phrase with the same first token counts, too, if it is a possessor or a member of a list.
     """
     begun: list[tuple[str, int]] = []
     longest: dict[int, int] = {}
@@ -64,7 +64,7 @@ def _possessives() -> set[str]:
 
 
 def _in_dependencies(document: Mentions) -> Iterator[Span]:
-    """The phrases of nouns, names and pronouns: all that depends on them, less what only links them to the rest."""
+    """The phrases of nouns, names and pronouns: their dependents, except those that link them to the sentence."""
     columns = document.columns
     parents = parents_of(columns["head"], document.sentence)
     relation = [each.partition(":")[0] for each in columns.get("deprel") or [""] * len(parents)]
@@ -83,7 +83,7 @@ def _in_dependencies(document: Mentions) -> Iterator[Span]:
 
 
 def _phrase(head: int, children: Sequence[Sequence[int]], without: set[int]) -> Span:
-    """The stretch around the head that its dependents fill without a gap, those `without` and theirs left out."""
+    """The gapless span of a head and its descendants, leaving out the tokens `without` and their descendants."""
     inside, waiting = {head}, [child for child in children[head] if child not in without]
     while waiting:
         token = waiting.pop()
@@ -103,7 +103,7 @@ def _in_tags(document: Mentions) -> Iterator[Span]:
     words, sentence = document.columns["word"], document.sentence
     tags = list(parts_of_speech(document.columns))
     if "upos" not in document.columns and "xpos" not in document.columns:
-        tags = ["X" if tag == "NOUN" else tag for tag in tags]  # any word would do
+        tags = ["X" if tag == "NOUN" else tag for tag in tags]  # words alone make any unknown word a noun
     start: int | None = None
     for token, tag in enumerate(tags):
         if start is not None and (tag not in BEFORE_NOUN or sentence[token] != sentence[token - 1]):

@@ -1,4 +1,4 @@
-"""What can be asked of two mentions: whether they agree, share words, stand close to each other, are said to be one.
+"""Questions about two mentions: whether they agree, share words, are close to each other, are joined by a copula.
 
 The mentions of pairs are numbers in their document, i before j.
 """
@@ -11,7 +11,7 @@ from widemargin.text.mentions import Described
 
 
 def agrees(d: Described, i: AnyArray, j: AnyArray) -> BoolVector:
-    """Whether number, person and gender could be the same: those that are unknown could."""
+    """Whether number, person and gender may agree; unknown ones agree with everything."""
     agree = np.ones(len(i), dtype=bool)
     for each in (d.number, d.person, d.gender):
         agree &= (each.codes[i] == each.codes[j]) | (each.codes[i] < 0) | (each.codes[j] < 0)
@@ -19,21 +19,21 @@ def agrees(d: Described, i: AnyArray, j: AnyArray) -> BoolVector:
 
 
 def overlap(d: Described, i: AnyArray, j: AnyArray) -> tuple[FloatVector, FloatVector, FloatVector]:
-    """How many words of content two mentions share, how many the shorter has, and how many it has besides its head."""
+    """The number of content words that two mentions share, that the shorter has, and that it has besides its head."""
     common, sizes = common_members(d.words)
     fewer = np.minimum(sizes[i], sizes[j])
     return common[i, j], fewer, fewer - 1
 
 
 def closest(wanted: BoolVector, i: AnyArray, j: AnyArray) -> BoolVector:
-    """Of the wanted pairs of each j, the one with the largest i."""
+    """The wanted pair with the largest i, for each j."""
     latest = np.full(int(j.max(initial=-1)) + 1, -1)
     np.maximum.at(latest, j[wanted], i[wanted])
     return wanted & (latest[j] == i)
 
 
 def copular(d: Described, i: AnyArray, j: AnyArray) -> BoolVector:
-    """Whether one is said to be the other: it is the subject of the other's head, which has a copula."""
+    """Whether a copula joins them: one is the subject of the other's head, which has a copula."""
     subject = d.role.is_one_of("nsubj")
     one, other = (
         subject[i] & (d.parent[i] == d.head[j]) & d.copula[j],

@@ -1,7 +1,7 @@
-"""Mentions in a text, and what the columns of a treebank tell about each.
+"""Mentions in a text, and their properties from the columns of a treebank.
 
-Only the borders of mentions and the columns word, lemma, upos, feats, head and deprel are looked at. Where a column is
-missing, words alone have to do. Lists of words are English.
+Only the borders of mentions and the columns word, lemma, upos, feats, head and deprel are read. If a column is missing,
+words replace it. Lists of words are English.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ PRONOUNS: dict[str, tuple[str, ...]] = {
     }.items()
     for pronoun in pronouns.split()
 }
-"""Number, person and gender of English pronouns, "" where any is possible."""
+"""Number, person and gender of English pronouns; "" means any."""
 TITLES = {"mr.": "he", "mr": "he", "sir": "he", "mrs.": "she", "mrs": "she", "ms.": "she", "ms": "she", "miss": "she"}
 DETERMINERS = {
     **dict.fromkeys(("the",), "definite"),
@@ -63,7 +63,7 @@ class Mentions:
 
 @dataclass(frozen=True)
 class Described:
-    """What is known about each mention of a document."""
+    """The properties of each mention of a document."""
 
     start: LongVector
     end: LongVector
@@ -86,7 +86,7 @@ class Described:
 
 
 def described(mentions: Mentions) -> Described:
-    """Look at every mention once."""
+    """The properties of the mentions of a document."""
     columns, spans = mentions.columns, mentions.spans
     lower = [word.lower() for word in columns["word"]]
     n = len(lower)
@@ -127,7 +127,7 @@ def described(mentions: Mentions) -> Described:
 
 
 def parents_of(heads: Sequence[str] | None, sentence: LongVector) -> list[int]:
-    """The token that each one depends on, −1 for roots, where heads count from 1 in each sentence; −2 if unknown."""
+    """The head of each token, −1 for roots, −2 if unknown; the given heads count from 1 in each sentence."""
     if heads is None:
         return [-2] * len(sentence)
     begins = np.searchsorted(sentence, sentence)
@@ -140,14 +140,14 @@ def parents_of(heads: Sequence[str] | None, sentence: LongVector) -> list[int]:
 
 
 def _head(start: int, end: int, parents: Sequence[int]) -> int:
-    """The first token whose own head is outside; without heads, the last."""
+    """The first token whose own head is outside the span; without heads, the last token."""
     if parents[start] == -2:
         return end - 1
     return next((t for t in range(start, end) if not start <= parents[t] < end), end - 1)
 
 
 def parts_of_speech(columns: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """Universal ones if the columns have them, else those that English tags stand for, else as far as words tell."""
+    """Universal tags if the columns have them, else those of English tags, else guesses from the words."""
     words = columns["word"]
     if "upos" in columns:
         return columns["upos"]
@@ -172,7 +172,7 @@ def _bare(words: list[str]) -> list[str]:
 def _agreement(
     start: int, end: int, head: int, lower: Sequence[str], upos: Sequence[str], feats: Sequence[str]
 ) -> tuple[str, ...]:
-    """Number, person and gender, "" where unknown."""
+    """Number, person and gender, "" if unknown."""
     if lower[head] in PRONOUNS and upos[head] in ("PRON", "DET"):
         return PRONOUNS[lower[head]]
     known = dict(each.partition("=")[::2] for each in feats[head].split("|"))

@@ -1,7 +1,7 @@
-"""Labels that are known in part: None stands for any label, a set, list or tuple for one of its labels.
+"""Labels that are partly known: None stands for any label, a set, list or tuple for one of its labels.
 
-Scores leave out what is unknown, and any label of a set is right. Spans are judged by their known tokens: a sequence is
-cut at unknown ones, and its parts are compared like sequences.
+Scores leave out unknown labels, and any label of a set is right. For scores of spans, a sequence is cut at unknown
+tokens, and the runs between them are compared like sequences.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ from widemargin.errors import DataError
 from widemargin.text.spans import spans
 
 Cell: TypeAlias = str | int | frozenset[Any] | None
-"""What is known of a label."""
+"""A label, a set of possible labels, or None for an unknown label."""
 
 COLLECTIONS = (frozenset, set, list, tuple)
 
 
 class Compared(NamedTuple):
-    """Gold and predicted labels side by side, as many of the one as of the other."""
+    """Gold and predicted labels of the same lengths."""
 
     gold: list[list[Any]]
     predicted: list[list[Any]]
@@ -64,7 +64,7 @@ def spelt(labels: Iterable[Any]) -> list[Any]:
 
 
 def are_partial(gold: Sequence[Sequence[Any]]) -> bool:
-    """Whether any label is known in part only."""
+    """Whether any label is unknown or a set."""
     return any(label is None or isinstance(label, COLLECTIONS) for labels in gold for label in labels)
 
 
@@ -113,7 +113,7 @@ def judged_spans(gold: Sequence[Any], predicted: Sequence[str]) -> list[bool | N
 
 
 def _fitting(gold: Any, predicted: Any) -> Any:
-    """The label to compare a prediction with: of a set, the predicted one if it is there, else the first."""
+    """The label to compare a prediction with: for a set, the prediction if the set has it, else the first label."""
     if not isinstance(gold, COLLECTIONS):
         return gold
     return predicted if predicted in gold else min(gold)

@@ -60,7 +60,7 @@ class RecordExtractor(NumberedFeatures):
     def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
         """The known features if all records are lists of names, or all are dicts without lists or dicts in them.
 
-        These are taken apart without a loop in Python. Anything else, mistakes included, is left to `_flatten`.
+        No loop in Python is needed for these. `_flatten` handles anything else, mistakes included.
         """
         records = list(chain.from_iterable(X))
         kinds = set(map(type, records))
@@ -109,7 +109,7 @@ class RecordExtractor(NumberedFeatures):
 
 
 def _spelt(strings: Sequence[str], alphabets: Sequence[Alphabet]) -> list[str]:
-    """The strings that are features of the only alphabet, in the order of their numbers."""
+    """The strings that are features of the one given alphabet, in the order of their numbers."""
     (alphabet,) = alphabets
     names = [""] * alphabet.size
     for string, number in zip(strings, alphabet.lookup(hash_strings(strings)).tolist(), strict=True):
@@ -125,7 +125,7 @@ def _assembled(numbers: IntVector, values: FloatVector, counts: LongVector, indp
 
 @kernel
 def _known(numbers: IntVector, values: FloatVector, counts: LongVector) -> tuple[LongVector, IntVector, FloatVector]:
-    """The entries of every position that have a number; no values stand for ones, before and after."""
+    """The entries of every position that have a number; an empty array of values means that all are 1."""
     ends, features = np.zeros(len(counts) + 1, dtype=np.int64), np.empty(len(numbers), dtype=np.int32)
     kept, binary = np.empty(len(values)), True
     write = k = ends[0]

@@ -4,7 +4,7 @@ The key of template t for a token in a role mixes a seed with the values of the 
 
     key = mix(… mix(mix(seed · p ⊕ value_1) · p ⊕ value_2) …),   cut to its first 29 bits
 
-All that depends on the templates alone is worked out once per model, so that a single sentence costs little.
+Everything that depends only on the templates is computed once per model, so that a single sentence costs little.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ class Program(NamedTuple):
 
 
 class Values(NamedTuple):
-    """The values of all attributes: `keys`[`codes`[a, t]] is that of token t.
+    """The values of all attributes: `keys`[`codes`[a, t]] is the value of attribute a of token t.
 
-    Those of attribute a end before `ends`[a]; the last two are those beyond the start and the end of a sequence.
+    The values of attribute a end before `ends`[a]; its last two are for tokens before and after a sequence.
     """
 
     codes: IntMatrix
@@ -53,11 +53,11 @@ class Values(NamedTuple):
 
 
 class RoleHasher:
-    """The keys of some templates; their sums are slots.
+    """Computes the keys of templates; sums of keys are slots.
 
     Parameters
     ----------
-    templates : a column of keys each
+    templates : the templates; each has a column of keys
     outside : the roles, and for each the value of a token that does not exist
     resources : the word lists that the templates refer to
     """
@@ -105,7 +105,7 @@ class RoleHasher:
         keys = np.zeros((n_roles, columns.n_tokens + 1, n_templates), dtype=np.int32)
         keys[:, 0] = self._outside
         if columns.n_tokens and self._attributes:
-            # Interpreted, the kernel would warn of the overflows that hashing is made of.
+            # An interpreted kernel would warn of overflows, on which hashing relies.
             with np.errstate(over="ignore"):
                 _fill(self._program, self._values(columns), columns.indptr, keys)
         return keys
@@ -175,7 +175,7 @@ def _look(program: Program, values: Values, token: int, begin: int, end: int, se
 
 @kernel
 def _fill(program: Program, values: Values, indptr: LongVector, keys: IntMatrix) -> None:
-    """Work out the keys of all tokens in all roles."""
+    """Compute the keys of all tokens in all roles."""
     seen = np.empty(len(program.attribute), dtype=np.uint64)
     for i in range(len(indptr) - 1):
         for token in range(indptr[i], indptr[i + 1]):

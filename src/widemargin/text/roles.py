@@ -7,13 +7,13 @@ conjunctions over tokens in *roles*,
     head:upos[1]|modifier:upos[-1]     the neighbours'
     head:upos|modifier:upos|distance   with a *measure* of the whole part
 
-There are far too many for an alphabet (n² arcs times a hundred templates), and none is needed: the weights are one
-table of 2^bits numbers, and the hash kernel gives each feature a slot in it (Shi et al. 2009; Weinberger et al. 2009).
-The hash is *linear*: a feature's slot is the sum of one key per role, cut to `bits` bits. Keys are worked out once per
-token and role; the conjunctions of all pairs of tokens then cost an addition each.
+There are far too many features for an alphabet (n² arcs times a hundred templates). So the weights are one table of
+2^bits numbers, and the hash kernel gives each feature a slot in it (Shi et al. 2009; Weinberger et al. 2009). The hash
+is *linear*: a feature's slot is the sum of one key per role, cut to `bits` bits. Keys are computed once per token and
+role; then each conjunction of a pair of tokens costs one addition.
 
-Keys (`text.role_keys`) are below 2^29, so that the sum of four is still a 32-bit number. They depend on the template
-and on the values alone: the same in every process and on every platform.
+Keys (`text.role_keys`) are below 2^29, so that the sum of four is still a 32-bit number. They depend only on the
+template and the values, so they are the same in every process and on every platform.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class RoleTemplate:
 
     @property
     def columns_read(self) -> set[str]:
-        """The columns that it looks at."""
+        """The columns that it reads."""
         atoms = [atom for part in self.roles.values() for atom in part.atoms]
         return {atom.column for atom in atoms if atom.attribute != "bias"}
 

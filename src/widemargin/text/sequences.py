@@ -43,20 +43,20 @@ class Sequences:
         return str(i + 1) if self.names is None else self.names[i]
 
     def place(self, i: int) -> str:
-        """Which sequence it is, for error messages."""
+        """The place of a sequence, for error messages."""
         if i < len(self.lines):
             return f"{self.source}, line {self.lines[i] + 1}: the sequence {self.name(i)!r:.60}"
         return f"sequence {i + 1}"
 
     def followed_by(self, more: "Sequences") -> "Sequences":
-        """These sequences and `more`; only those of the first keep their places."""
+        """These sequences and `more`; only the former keep their places in a file."""
         names = [each.name(i) for each in (self, more) for i in range(len(each))]
         sites = None if self.sites is None else [*self.sites, *[[]] * len(more)]
         return replace(self, texts=[*self.texts, *more.texts], names=names, sites=sites)
 
 
 def as_sequences(X: Any) -> Sequences:
-    """What users give as sequences: a list or an array of strings, or sequences that were read from a file."""
+    """The user's sequences: a list or an array of strings, or sequences that were read from a file."""
     if isinstance(X, Sequences):
         return X
     if isinstance(X, str) or not hasattr(X, "__len__") or np.ndim(X) != 1:

@@ -1,4 +1,4 @@
-"""Features that parts of a corpus share: each part counts its own, and counts are merged pair by pair."""
+"""Counts of features, merged pair by pair over the shares of a corpus."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Vocabulary(NamedTuple):
     names: list[str]
 
     def merged(self, other: "Vocabulary") -> "Vocabulary":
-        """These features, then those that only the other has.
+        """These features, then those that only `other` has.
 
         >>> one = Vocabulary(np.array([7, 9], dtype=np.uint64), np.array([1, 2]), ["a", "b"])
         >>> two = Vocabulary(np.array([9, 5], dtype=np.uint64), np.array([4, 1]), ["b", "c"])
@@ -32,6 +32,6 @@ class Vocabulary(NamedTuple):
         return Vocabulary(alphabet.keys(), counts, [*self.names, *(other.names[k] for k in new)])
 
     def numbered(self, min_count: int) -> "Vocabulary":
-        """The features that occur so often, in the order of their numbers."""
+        """The features with at least `min_count` occurrences, in the order of their numbers."""
         order = by_count(self.keys, self.counts, min_count)
         return Vocabulary(self.keys[order], self.counts[order], [self.names[k] for k in order.tolist()])

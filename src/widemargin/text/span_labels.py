@@ -1,8 +1,8 @@
 """Labels that mark spans, as rules on neighbouring labels: BIO (IOB2), BIOES and BILOU.
 
 A label is a prefix and a type: B begins a span, I continues it, E (or L) continues and ends it, S (or U) is a span by
-itself, and O is outside. If there are labels with E, S, L or U, an open span must be closed; if there are none, a span
-ends where nothing continues it.
+itself, and O is outside. If there are labels with E, S, L or U, an open span must be closed. Otherwise a span ends
+where no label continues it.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class SpanLabels:
     def breaking(self, codes: Sequence[int], span: Span) -> list[tuple[int, BoolVector]]:
         """Labels next to a span, itself labelled `codes`, that would make it longer: (position, which labels).
 
-        An output without the span has one of these, or another label within the span.
+        An output without the span has one of these labels, or another label inside the span.
         """
         found = []
         if self.parsed[codes[0]][0] in CONTINUING and span.start > 0:

@@ -19,7 +19,7 @@ PREFIXES = STARTS | ENDS | {"I"}
 
 
 class Span(NamedTuple):
-    """The tokens `start:end` of a sequence, and what they are."""
+    """The tokens `start:end` of a sequence, and their type."""
 
     start: int
     end: int

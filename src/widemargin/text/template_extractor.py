@@ -72,7 +72,7 @@ class TemplateExtractor(NumberedFeatures):
 
     @property
     def columns_read(self) -> list[str]:
-        """The columns that the templates look at."""
+        """The columns that the templates read."""
         templates = self.templates + self.transition_templates
         return sorted({atom.column for template in templates for atom in template.atoms if atom.attribute != "bias"})
 
@@ -95,7 +95,7 @@ class TemplateExtractor(NumberedFeatures):
         return self.read(X).features(0, X.n_sequences)
 
     def read(self, X: Columns, fields: Sequence[Field] = ()) -> ReadTokens:
-        """The sequences with their tokens, and the keys of `fields` of these, looked up; kernels do the rest."""
+        """The sequences with their tokens, and the tokens' keys of `fields`, looked up; kernels do the rest."""
         if self._reader is None or self._reader.made_for != (self._groups, fields):
             self._reader = self.reader(fields=fields)
         found: ReadTokens = self._reader.read(X)
@@ -144,7 +144,7 @@ class TemplateExtractor(NumberedFeatures):
 def _spelt(
     X: Columns, groups: Sequence[Sequence[Template]], resources: Resources, alphabets: Sequence[Alphabet]
 ) -> list[str]:
-    """Names such as ``suffix3[-1]=ing``, spelt from where the features occur in training data."""
+    """Names such as ``suffix3[-1]=ing``, spelt from occurrences of the features in training data."""
     atoms = Atoms(X, resources)
     return [
         name for group, alphabet in zip(groups, alphabets, strict=True) for name in spell_all(atoms, group, alphabet)
@@ -155,7 +155,7 @@ def rows_of(numbers: NDArray[np.int32]) -> Rows:
     """A matrix with a row of feature numbers per token, −1 for none, as sparse rows of ones."""
     present = numbers >= 0
     if present.all():
-        # The usual case in training: the matrix already is the rows, and need not be copied.
+        # The usual case in training: the matrix already holds the rows, so no copy is needed.
         n_tokens, n_templates = numbers.shape
         return Rows(np.arange(n_tokens + 1) * n_templates, numbers.ravel(), np.empty(0))
     return Rows(boundaries(present.sum(axis=1)), numbers[present], np.empty(0))

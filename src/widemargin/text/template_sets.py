@@ -1,8 +1,7 @@
-"""Sets of templates with names, for tasks that many people have.
+"""Named sets of templates for common tasks.
 
-`templates="ner"` is a set alone. ``set(ner)`` is one among other templates, as in ``"set(ner) suffix5"``. So a single
-word that names a set stands for the set, and everything else means what it does anywhere: ``["pos"]``, ``"pos[0]"``
-and ``"pos lower"`` read a column that is called *pos*.
+`templates="ner"` is a set alone. ``set(ner)`` is a set among other templates, as in ``"set(ner) suffix5"``. Only a
+single word stands for the set of this name: ``["pos"]``, ``"pos[0]"`` and ``"pos lower"`` read a column *pos*.
 
 A set also reads all lexicons and word clusters that are given.
 """
@@ -49,7 +48,7 @@ CHUNK = (
 )
 
 SETS: Mapping[str, Sequence[str]] = {"default": DEFAULT_TEMPLATES, "pos": POS, "chunk": CHUNK, "ner": NER, "bio": BIO}
-"""All sets by name; *chunk* reads a column that is called *pos*."""
+"""All sets by name; *chunk* reads a column *pos*."""
 
 ONE_SET = re.compile(r"set\(([^()]*)\)")
 BITS = re.compile("[01]+")
@@ -57,7 +56,7 @@ PREFIXES = (4, 6, 10)  # of Brown bit strings: from coarse to fine classes
 
 
 def spelt_out(templates: str | Sequence[str], resources: Resources) -> list[str]:
-    """The texts of templates, with all sets replaced by what is in them.
+    """The texts of templates, with all sets replaced by their templates.
 
     >>> spelt_out("set(default) cluster(brown)", Resources())[-3:]
     ['suffix3[-1]', 'suffix3[1]', 'cluster(brown)']

@@ -10,7 +10,7 @@ A template names attributes of the token at hand or of its neighbours, joined by
     transition:lower[-1]  a feature on the label *pair* instead of the label
 
 Ranges abbreviate several templates: ``prefix1..4``, ``lower[-2..2]``. Positions beyond the sequence's ends have the
-values ``<s>`` and ``</s>``. Strings are touched once per distinct value; the rest is gathering and 64-bit mixing.
+values ``<s>`` and ``</s>``. Each distinct string is processed once; the rest is gathering and 64-bit mixing.
 """
 
 import re
@@ -156,7 +156,7 @@ def parse_template(text: str) -> Template:
 
 
 def by_value(template: Template) -> list[Template]:
-    """Templates of one text, each of which reads another value of an attribute that has several."""
+    """Templates with the same text, one for each value of an attribute that has several."""
     if not any(GRAM.fullmatch(atom.attribute) for atom in template.atoms):
         return [template]
     if len(template.atoms) > 1 or template.atoms[0].offset or template.on_transition:
@@ -170,7 +170,7 @@ def by_value(template: Template) -> list[Template]:
 
 
 class Part(NamedTuple):
-    """An atom's values: a code per token, and a key and a spelling per code; the key of absence is 0.
+    """An atom's values: a code per token, and a key and a spelling per code; the key is 0 if there is no value.
 
     ``<s>`` and ``</s>`` follow the attribute's own values.
     """
@@ -181,7 +181,7 @@ class Part(NamedTuple):
 
 
 class Atoms:
-    """The atoms' values over one set of columns: each attribute and each offset is worked out once."""
+    """The atoms' values over one set of columns: each attribute and each offset is computed once."""
 
     def __init__(self, columns: Columns, resources: Resources) -> None:
         self.columns = columns
@@ -229,14 +229,14 @@ def template_matrix(
     resources: Resources,
     index: FeatureIndex,
 ) -> NDArray[np.int32]:
-    """The features of every token, numbered by `index`: a column per template, −1 where a template has none."""
+    """The features of every token, numbered by `index`: a column per template, −1 for no feature."""
     check_attributes(templates, resources)
     numbers = np.empty((columns.n_tokens, len(templates)), dtype=np.int32)
     found = (
         index.intern(keys) if codes is None else index.intern(keys)[codes]
         for keys, codes in _template_keys(Atoms(columns, resources), templates)
     )
-    # Several columns at once, share by share: cache lines of the matrix are then fetched once, not for each column.
+    # Several columns at once, share by share, so that each cache line of the matrix is fetched once.
     for t in range(0, len(templates), COLUMNS):
         some = list(islice(found, COLUMNS))
         for first in range(0, columns.n_tokens, SHARE):
@@ -248,10 +248,10 @@ def template_matrix(
 def _template_keys(atoms: Atoms, templates: Sequence[Template]) -> Iterator[tuple[KeyVector, IntVector | None]]:
     """For each template the keys of its features, 0 for none: a key per token, or a key per value and a code per token.
 
-    A template with one atom has the latter, and only keys of values that occur at its offset.
+    A template with one atom has a key per value, and only for values that occur at its offset.
     """
     if atoms.columns.n_tokens == 0:
-        # Without any token the names of the columns are unknown, and not needed.
+        # Without tokens, the names of the columns are unknown and not needed.
         return
     seeds = hash_strings([template.text for template in templates])
     for t, template in enumerate(templates):
@@ -293,7 +293,7 @@ def spell_all(atoms: Atoms, templates: Sequence[Template], wanted: Alphabet) -> 
 
 
 def _conjunction(seed: np.uint64, parts: Sequence[Part]) -> KeyVector:
-    """A key per token for the values of all parts together; 0 where any of them is absent."""
+    """A key per token for the values of all parts together; 0 if any of them is absent."""
     total = np.full(len(parts[0].codes), seed)
     missing = np.zeros(len(total), dtype=bool)
     for codes, keys, _ in parts:

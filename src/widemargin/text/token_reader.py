@@ -1,7 +1,7 @@
 """Features of tokens for prediction: a dictionary lookup per token, and one kernel for the rest (`text.token_rows`).
 
-A token is what templates read of it: the strings of its columns and, since these depend on its neighbours, its marks as
-a part of lexicon entries. What follows from that is worked out once (`text.vocabulary`).
+A token is the tuple of everything that templates read of it: the strings of its columns and its marks as a part of
+lexicon entries, which depend on its neighbours. Everything that follows from it is computed once (`text.vocabulary`).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +24,12 @@ from widemargin.text.vocabulary import Tables, Token, Vocabulary
 BIAS, VALUE = "bias", "value"
 NO_OWN: tuple[IntVector, FloatMatrix] = np.empty(0, dtype=np.int32), np.empty((0, 0))
 OwnScores = Callable[[IntMatrix], FloatMatrix]
-"""From the numbers of the features of tokens, a row per token, −1 for none, to a row of scores for each."""
+"""A function from feature numbers, a row per token, −1 for none, to a row of scores for each token."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTokens:
-    """Sequences whose tokens have been looked up: the features of any share of them can be had in any thread."""
+    """Sequences whose tokens have been looked up; any thread can compute the features of a share of them."""
 
     indptr: LongVector
     tokens: IntVector
@@ -43,7 +43,7 @@ class ReadTokens:
         return self.tables[0]
 
     def features(self, first: int, last: int) -> Features:
-        """The features of the sequences first:last, but for those that count in their tokens' own scores."""
+        """The features of the sequences first:last, except those that are already in their tokens' own scores."""
         keys, _, *numbers = self.tables
         rows = [
             group.rows(self.tokens, self.indptr, first, last, keys, known, 0 if k else self.n_own)
@@ -52,7 +52,7 @@ class ReadTokens:
         return Features(self.indptr[first : last + 1] - self.indptr[first], *rows)
 
     def own(self, first: int, last: int) -> tuple[IntVector, FloatMatrix]:
-        """For each token of the sequences first:last the row of its own scores, and the rows; both may be empty."""
+        """The row number of each token's own scores in the sequences first:last, and the rows; both may be empty."""
         if not self.n_own:
             return NO_OWN
         return self.tokens[self.indptr[first] : self.indptr[last]], self.tables[1]
@@ -65,8 +65,8 @@ class TokenReader:
     ----------
     groups : templates and the index of their features: those of positions, then perhaps those of transitions
     resources : the lexicons and word clusters that templates refer to
-    own : what scores tokens by the features of leading templates that look at nothing else; None counts them as others
-    fields : fields of tokens whose keys are wanted, too; they come first among `ReadTokens.keys`
+    own : scores tokens by the features of leading templates that read only the token; None treats these like all others
+    fields : fields whose keys the caller also wants; they come first among `ReadTokens.keys`
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class TokenReader:
         return ReadTokens(X.indptr, tokens, tables, self._groups, self._n_own)
 
     def _tokens(self, X: Columns) -> Sequence[Token]:
-        """Each token as the tuple of its parts; a single part is not put into a tuple."""
+        """Each token as the tuple of its fields; a single field is not put into a tuple."""
         attributes = Attributes(X, self._resources)
         parts = [
             attributes.of(column, attribute).strings() if is_mark(attribute) else X.strings(column)
@@ -114,7 +114,7 @@ class TokenReader:
         return self._tables(hash_values(list(values)).reshape(len(self._functions), len(tokens)))
 
     def _tables(self, keys: KeyMatrix) -> Tables:
-        """What is kept of tokens, given the keys of their fields, a row per field."""
+        """The arrays that are kept of tokens, given the keys of their fields, a row per field."""
         numbers = [group.numbers(keys) for group in self._groups]
         leading = np.ascontiguousarray(numbers[0][:, : self._n_own])
         own = np.empty((len(leading), 0)) if self._own is None else self._own(leading)
@@ -122,11 +122,11 @@ class TokenReader:
 
 
 def _part(column: str, attribute: str) -> Field:
-    """What has to be known of a token to work out an attribute."""
+    """The field of a token that an attribute is computed from."""
     return column, attribute if is_mark(attribute) else VALUE
 
 
 def _function(column: str, attribute: str, parts: Sequence[Field], resources: Resources) -> tuple[int, WordFunction]:
-    """The part of tokens that an attribute is worked out from, and how."""
+    """The number of the field that an attribute is computed from, and the function that computes it."""
     part = 0 if attribute == BIAS else parts.index(_part(column, attribute))
     return part, function_of(VALUE if is_mark(attribute) else attribute, resources)

@@ -1,8 +1,8 @@
-"""Rows of template features by one kernel, for tokens of which is known what each contributes (`text.token_reader`).
+"""Rows of template features by one kernel, for tokens whose contributions are already known (`text.token_reader`).
 
 The feature of a template with one atom depends on a single token, so its number is kept with that token, and the kernel
-only fetches it from the token `offset` positions away. Of a conjunction the keys of its atoms are kept; the kernel
-combines them and finds the number of the result. Beyond the ends of a sequence stand two rows that belong to no token.
+only fetches it from the token `offset` positions away. For a conjunction, the keys of its atoms are kept; the kernel
+combines them and finds the number of the result. Two more rows stand for positions before and after a sequence.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _ONES: FloatVector = np.empty(0)
 
 
 def field_of(atom: Atom) -> Field:
-    """What an atom reads of a token, near or far."""
+    """The field that an atom reads, whatever its offset."""
     return atom.column, atom.attribute
 
 
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
     @property
     def n_own(self) -> int:
-        """How many leading templates look at nothing but the token at hand."""
+        """How many leading templates read only the token itself."""
         alone = (np.diff(self.starts) == 1) & (self.offsets[self.starts[:-1]] == 0)
         return len(alone) if alone.all() else int(np.argmin(alone))
 
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
 
 @kernel
 def _row_at(tokens: IntVector, t: int, begin: int, end: int) -> int:
-    """The row of the token at t of the sequence begin:end; those before and after a sequence are rows 0 and 1."""
+    """The row of the token at t of the sequence begin:end; row 0 is for positions before it, row 1 for those after."""
     if t < begin:
         return 0
     return 1 if t >= end else tokens[t]
@@ -92,6 +92,7 @@ def _rows(
     size: int,
 ) -> tuple[LongVector, IntVector]:
     """The features of the tokens of the sequences first:last, in the order of the templates after those `skipped`."""
+    # Absent values (key 0) still enter the hash, which is then discarded: cheaper than a branch for every atom.
     n, write = indptr[last] - indptr[first], indptr[0]
     ends, features = np.zeros(n + 1, dtype=np.int64), np.empty(n * (len(seeds) - skipped), dtype=np.int32)
     for i in range(first, last):
@@ -131,7 +132,7 @@ def _numbers(
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Templates that share an index of features; `alone` are the fields of those with one atom, `seeds` their seeds."""
+    """Templates that share an index; `alone` and `seeds` are the fields and seeds of the templates with one atom."""
 
     plan: Plan
     index: FeatureIndex
@@ -160,9 +161,9 @@ class Group:
         numbers: IntMatrix,
         skipped: int = 0,
     ) -> Rows:
-        """The features of the sequences first:last, given keys and numbers of tokens; `skipped` templates are left out.
+        """The features of the sequences first:last, without those of the first `skipped` templates.
 
-        The conjunctions' keys are a column per field, the numbers those of `numbers`.
+        `keys` has a row per token and a column per field; `numbers` is the result of the method `numbers`.
         """
         found = _rows(tokens, indptr, first, last, skipped, numbers, keys, *self.plan, *self.index.table)
         return Rows(*found, _ONES)

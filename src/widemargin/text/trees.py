@@ -1,4 +1,4 @@
-"""Syntax trees as users have them: arcs of dependency trees, and trees of constituents in brackets.
+"""Syntax trees in the user's form: arcs of dependency trees, and trees of constituents in brackets.
 
 A dependency tree of n tokens is a list of n arcs; tokens count from 1, and the head 0 is the root. A tree of
 constituents is a label with its children; the lowest constituents are tags, each with one word as its child.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from widemargin.errors import DataError
 
 DEEPEST = 150
-"""Deeper trees are refused: real sentences do not come near this depth, and Python's stack is finite."""
+"""The deepest tree allowed: real sentences do not come near this depth, and Python's stack is finite."""
 
 _PIECES = re.compile(
     r"""

@@ -1,11 +1,11 @@
-"""What has been worked out about tokens: a row of arrays for every distinct one, kept from one prediction to the next.
+"""A cache of tokens: a row of arrays for every distinct token, kept from one prediction to the next.
 
-Texts repeat their words, so most tokens of a new sentence are found in a dictionary and only the rest is worked out.
-The table holds a limited number of bytes. A text that would fill it beyond that starts a new one.
+Texts repeat their words, so most tokens of a new sentence are found in a dictionary and only the rest is computed. The
+table holds a limited number of bytes. A text that would exceed this limit starts a new table.
 
-Predictions may run in several threads. Rows are only ever added, and before their tokens are entered, so a reader needs
-no lock: whoever finds a token finds its row in the arrays asked for afterwards. A new table leaves the old one, which
-others may be reading, as it is.
+Predictions may run in several threads. Rows are only ever added, and a token is entered after its row. So a reader
+needs no lock: if it finds a token, and reads the arrays afterwards, these have the token's row. A new table does not
+change the old one, which other threads may be reading.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -21,7 +21,7 @@ Token: TypeAlias = Hashable
 Tables: TypeAlias = tuple[AnyArray, ...]
 
 MOST_BYTES, BYTES_PER_ENTRY = 1 << 23, 200
-"""How much is kept, and about how much a token takes beside its row: a string, and an entry of the dictionary."""
+"""The most bytes of a table, and the bytes of a token besides its row: a string, and an entry of the dictionary."""
 
 
 class _Table:
@@ -52,8 +52,8 @@ class Vocabulary:
 
     Parameters
     ----------
-    work_out : rows for tokens that are not yet known, a row for each in every array
-    first : rows that precede those of tokens, for what is not a token; one at least, as a sample
+    work_out : computes the rows of new tokens: arrays with a row for each
+    first : rows before those of tokens, for positions without a token; at least one, as a sample
     """
 
     def __init__(self, work_out: Callable[[Sequence[Any]], Tables], first: Tables) -> None:
@@ -63,7 +63,7 @@ class Vocabulary:
         self._changing = Lock()
 
     def look_up(self, tokens: Sequence[Token]) -> tuple[IntVector, Tables]:
-        """For each token the number of its row, and the arrays."""
+        """The row number of each token, and the arrays."""
         table = self._table
         numbers = table.find(tokens)
         missing = np.flatnonzero(numbers < 0)
@@ -77,7 +77,7 @@ class Vocabulary:
         return numbers, table.arrays
 
     def _add(self, table: _Table, tokens: Sequence[Token]) -> bool:
-        """Add tokens to the table in use; False if they do not fit in, or another thread has begun a new table."""
+        """Add tokens to the current table; False if they do not fit in, or another thread has begun a new table."""
         with self._changing:
             new = [token for token in dict.fromkeys(tokens) if token not in table.numbers]
             if table is not self._table or len(table.numbers) + len(new) > self._limit:
@@ -87,7 +87,7 @@ class Vocabulary:
             return True
 
     def _start(self, tokens: Sequence[Token]) -> _Table:
-        """A new table with these tokens, for later predictions, too, unless there are too many."""
+        """A new table with these tokens; unless it is too large, it also serves later predictions."""
         table, distinct = _Table(self._first), list(dict.fromkeys(tokens))
         table.add(distinct, self._work_out(distinct))
         if len(distinct) <= self._limit:

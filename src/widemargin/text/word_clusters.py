@@ -1,9 +1,9 @@
 """Word clusters from raw text (Brown et al. 1992), for features such as `cluster(brown,6)`.
 
-The C most frequent words begin as clusters of their own. Each further word, the most frequent first, joins them as
-another cluster, and the two clusters whose merging loses least mutual information become one (`text.brown`). When all
-words are in, the C clusters are merged until there is one. These last merges are a binary tree. The path to a leaf, 0
-for the side with the most frequent word and 1 for the other, is the bit string of all words in this cluster.
+Each of the C most frequent words begins as a cluster. Each further word, the most frequent first, is added as another
+cluster, and the two clusters whose merge loses least mutual information become one (`text.brown`). After the last word,
+the C clusters are merged until there is one. These last merges are a binary tree. The path to a leaf, 0 for the side
+with the most frequent word and 1 for the other, is the bit string of all words in this cluster.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from widemargin.text.bigrams import BigramCounter, Bigrams, in_batches
 from widemargin.text.columns import Columns
 
 Told: TypeAlias = Callable[[int, int], object]
-"""Is told the number of steps done and the number of all steps."""
+"""A function that is called with the number of steps done and the number of all steps."""
 
-PER_CALL = 10_000_000  # pairs of clusters that are looked at before progress is told
+PER_CALL = 10_000_000  # pairs of clusters that are compared between two reports of progress
 FEWEST = 2  # with one cluster alone there are no bits
 
 
@@ -54,8 +54,8 @@ def cluster_words(
     ----------
     sentences : lists of words, which are read once and not kept; or columns with one named ``word``
     n_clusters : C
-    min_count : leave out words rarer than this; words on either side of one are not neighbours. With 1, all words of
-        the training data have a cluster, so a model does not learn what to think of words without
+    min_count : leave out words rarer than this; words on either side of such a word are not neighbours. With 1, all
+        words of the training data have a cluster, so a model learns nothing about words without one
     told : is called with the number of steps done and the number of all steps
 
     >>> text = ["the dog barks", "the cat sleeps", "a dog sleeps", "a cat barks"]
@@ -69,7 +69,7 @@ def cluster_words(
 
 
 def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) -> WordClusters:
-    """Cluster words that have been counted, of which there are enough (`enough_words`)."""
+    """Cluster counted words; there must be enough (`enough_words`)."""
     from widemargin.text import brown, brown_losses  # counting needs no kernels
 
     words, n_marked = bigrams.words, len(bigrams.words)
@@ -90,7 +90,7 @@ def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) ->
     advance(0, n_marked)
     clusters, information = found.home.tolist(), brown_losses.information(window)
     for word in range(n_marked):
-        clusters[word] = clusters[clusters[word]]  # the home of a word has a lower number, and is done
+        clusters[word] = clusters[clusters[word]]  # the home of a word has a lower number, so it is final already
     advance(n_marked, n_steps)
     kept, absorbed, losses = (each.tolist()[: n_marked - 2] for each in (found.kept, found.absorbed, found.losses))
     bits = _bits(kept[1 - n_clusters :], absorbed[1 - n_clusters :])
@@ -104,7 +104,7 @@ def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) ->
 
 
 def enough_words(counter: BigramCounter, n_clusters: int, min_count: int) -> Bigrams:
-    """The counts of the words that are frequent enough; an error unless there are enough for so many clusters."""
+    """The counts of words with at least `min_count` occurrences; an error if there are too few for the clusters."""
     if n_clusters < FEWEST:
         raise WidemarginError(f"there must be at least {FEWEST} clusters, not {n_clusters}")
     if min_count < 1:

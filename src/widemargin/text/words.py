@@ -1,10 +1,9 @@
-"""Raw text as words: punctuation and English clitics become tokens of their own, roughly as treebanks have them.
+"""Raw text as words: punctuation and English clitics become tokens, roughly as in treebanks.
 
     "It's $5 (or less), isn't it?"  →  It 's $ 5 ( or less ) , is n't it ?
 
-A piece between blanks is taken apart from both ends. What may hold punctuation inside stays whole: numbers, addresses
-of pages and people, initials, common abbreviations. Languages without blanks between words need a tokeniser of their
-own.
+A string between blanks is taken apart from both ends. Numbers, addresses of pages and people, initials and common
+abbreviations stay whole. Languages without blanks between words need a tokeniser of their own.
 """
 
 import re
@@ -39,7 +38,7 @@ def split_words(text: str) -> list[str]:
 
 
 def _parts(piece: str) -> list[str]:
-    """A piece without blanks, taken apart from its ends."""
+    """The tokens of a string without blanks, which is taken apart from its ends."""
     before: list[str] = []
     behind: list[str] = []
     while not KEPT.fullmatch(piece):

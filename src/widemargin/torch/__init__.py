@@ -2,8 +2,8 @@
 
     score(y) = Σ over parts of y of the part's score,   ∂ score(y) / ∂ scores = counts(y), how often y has each part
 
-A *structure* (`Chain`, `Segments`, `DependencyTrees`, `Constituents`, `Classes`, `Oracle`) knows what parts there are,
-finds the best outputs and, where this can be done, sums over all of them. A *loss* is written once, for all structures.
+A *structure* (`Chain`, `Segments`, `DependencyTrees`, `Constituents`, `Classes`, `Oracle`) defines the parts of
+outputs, finds the best outputs and, if possible, sums over all outputs. A *loss* is written once, for all structures.
 `FlatStructure` takes any other structure of `widemargin.structures`.
 """
 

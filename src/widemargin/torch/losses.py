@@ -7,9 +7,9 @@
     likelihood      log Σ_y exp(score(y)) − score(gold)                  (a CRF: Lafferty et al. 2001)
     softmax-margin  log Σ_y exp(score(y) + Δ(y)) − score(gold)           (Gimpel & Smith 2010)
 
-Δ(y) is the sum of the costs of y's parts, by default the number of parts that gold does not have. A subgradient is the
-part counts of the maximising y minus those of gold, times 1, 2ξ, Δ(y) and 1. The gradients of the last two, which are
-smooth, are expected part counts minus those of gold.
+Δ(y) is the sum of the costs of y's parts, by default the number of parts that gold does not have. A subgradient of the
+first four is the part counts of the maximising y minus those of gold, times 1, 2ξ, Δ(y) and 1. The last two are smooth;
+their gradients are expected part counts minus the part counts of gold.
 """
 
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ def check_reduction(name: str) -> None:
 
 
 def reduced(losses: torch.Tensor, scored: Scored, reduction: Reduction) -> torch.Tensor:
-    """The losses of the examples as they are, summed up, or averaged over examples or tokens."""
+    """The losses of the examples, unchanged, summed up, or averaged over examples or tokens."""
     check_reduction(reduction)
     if reduction == "none":
         return losses
@@ -64,7 +64,7 @@ class Reduced(torch.nn.Module):
         self.structure, self.reduction = structure, reduction
 
     def extra_repr(self) -> str:
-        """What `print` shows of the loss."""
+        """The text that `print` shows in the brackets of the loss."""
         return f"{type(self.structure).__name__}, reduction={self.reduction!r}"
 
 
@@ -87,7 +87,7 @@ class Loss(Reduced, ABC):
         scores, mask, allowed
             As in `Structure.decode`.
         gold
-            The right outputs, in the form that `Structure.decode` returns; what is in the padding does not matter.
+            The right outputs, in the form that `Structure.decode` returns; entries in the padding are ignored.
         costs
             The cost of each part, of a shape that broadcasts to that of the first tensor of scores, 0 for gold parts;
             or a factor for the default, which is 1 for each part that is not gold.
@@ -111,7 +111,7 @@ class StructuredHinge(Loss):
 
 
 class SquaredHinge(StructuredHinge):
-    """ξ², ξ being the loss of `StructuredHinge`."""
+    """ξ², where ξ is the loss of `StructuredHinge`."""
 
     def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
         """The loss of each example, (B,)."""
@@ -129,7 +129,7 @@ class Perceptron(Loss):
 class SlackScaling(Loss):
     """max_y Δ(y) (1 + score(y) − score(gold)), over the outputs that are best for some λ of score(y) + λ Δ(y).
 
-    The search for λ is that of `decoders.hull`, for all examples of a batch at once.
+    `decoders.hull` searches λ, here for all examples of a batch at once.
 
     Parameters
     ----------
@@ -148,13 +148,13 @@ class SlackScaling(Loss):
         of_parts = scored.costs(gold, costs)
         with torch.no_grad():
             worst = self._worst(scored, gold, of_parts)
-        # Costs count with those of gold taken off, as in the other losses.
+        # The costs of gold are subtracted, as in the other losses.
         errors = scored.errors(worst, of_parts) - scored.errors(gold, of_parts)
         difference = scored.difference(worst, gold)
         return torch.as_tensor(errors).to(difference) * (1.0 + difference).clamp(min=0.0)
 
     def _worst(self, scored: Scored, gold: AnyArray, costs: torch.Tensor) -> AnyArray:
-        """Of the outputs that the search meets the one with the largest Δ(1 + s), gold if there is none."""
+        """The output with the largest Δ(1 + s) that the search finds, gold if none is above 0."""
         n = len(gold)
         gold_errors = scored.errors(gold, costs)
         worst, largest = gold.copy(), np.zeros(n)
@@ -183,7 +183,7 @@ class Likelihood(Loss):
 
 
 class SoftmaxMargin(Loss):
-    """The same with each part's cost added to its score: likely outputs should be nearly right ones."""
+    """The same with each part's cost added to its score, so that probable outputs become nearly right ones."""
 
     def of_examples(self, scored: Scored, gold: AnyArray, costs: Costs) -> torch.Tensor:
         """The loss of each example, (B,)."""

@@ -1,8 +1,8 @@
-"""Losses for those who predict the scores of an optimisation problem, and then optimise.
+"""Losses for predict-then-optimise: a model predicts the scores of an optimisation problem, which is then solved.
 
-The problem is argmax_y ⟨θ, y⟩, y being the part counts of an output and θ the predicted scores. If it is known what the
-scores should have been, s, the regret of θ is ⟨s, y*⟩ − ⟨s, y(θ)⟩, with y* = y(s). Its convex upper bound (SPO+,
-Elmachtoub & Grigas 2022, Definition 3, here for maximisation: their costs are −θ and −s) is
+The problem is argmax_y ⟨θ, y⟩, where y are the part counts of an output and θ the predicted scores. If the right scores
+s are known, the regret of θ is ⟨s, y*⟩ − ⟨s, y(θ)⟩, with y* = y(s). Its convex upper bound (SPO+, Elmachtoub & Grigas
+2022, Definition 3, here for maximisation: their costs are −θ and −s) is
 
     ℓ(θ) = max_y ⟨2θ − s, y⟩ − 2⟨θ, y*⟩ + ⟨s, y*⟩          with the subgradient 2 (y(2θ − s) − y*)
 
@@ -43,13 +43,13 @@ class SPOPlus(Reduced):
         scores, mask, allowed
             As in `Structure.decode`.
         right
-            What the scores should have been, in the same shapes.
+            The right scores, in the same shapes.
         """
         predicted = Scored.of(self.structure, scores, mask, allowed)
         given = right if isinstance(right, tuple) else (right,)
         truth = Scored.of(self.structure, tuple(each.detach() for each in given), mask, allowed)
         optimum = truth.best()
-        # What is forbidden stays so on the other side; −inf would give NaN when subtracted.
+        # Parts that are not allowed stay forbidden by θ = −inf; subtracting −inf as well would give NaN.
         right_scores = (each.masked_fill(each == -torch.inf, 0.0) for each in truth.scores)
         surrogate = replace(
             predicted, scores=tuple(2.0 * a - b for a, b in zip(predicted.scores, right_scores, strict=True))

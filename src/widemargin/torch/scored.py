@@ -1,11 +1,11 @@
-"""A batch of scores: what losses are written in.
+"""A batch of scores, in terms of which losses are written.
 
     score(y)        gradient: the part counts of y
     log_partition   gradient: the expected part counts
 
-These two are the only functions that autograd has to be told about. Structures compute them of flat scores, as in
-`widemargin.structures.flat`: those of the examples' own parts are one vector, those of shared parts another. `Layout`
-says where they are in the tensors of users.
+These two are the only functions with gradients of their own. Structures compute them from flat scores, as in
+`widemargin.structures.flat`: one vector for the examples' own parts, another for shared parts. `Layout` says where
+these scores are in the user's tensors.
 """
 
 from collections.abc import Callable
@@ -31,11 +31,11 @@ Extents: TypeAlias = tuple[tuple[LongVector, ...], ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the parts of examples are in tensors of these shapes, and in flat scores.
+    """The places of the examples' parts in tensors of these shapes, and in flat scores.
 
-    They are numbered in the order of the examples' own tensors, row by row, without the padding. The tensors after
-    those are shared, in the order of shared parts. Scores are copied only if there is padding between the parts of one
-    example.
+    Own parts are numbered in the order of the tensors that have a dimension for examples, row by row, without the
+    padding. The tensors after these are shared, in the order of shared parts. Scores are copied only if there is
+    padding between the parts of one example.
     """
 
     structure: Any
@@ -45,16 +45,16 @@ class Layout:
     width: int
     """How many entries padded outputs have."""
     shapes: tuple[torch.Size, ...]
-    """Those of the tensors."""
+    """The shapes of the tensors."""
     extents: Extents
-    """How far the parts of examples reach in the dimensions after the first, for each tensor of their own.
+    """The extent of each example in the dimensions after the first, for each tensor of own scores.
 
-    Dimensions that are not mentioned belong to every example as a whole.
+    Dimensions that are not mentioned have no padding.
     """
     starts: LongVector
     """Where the flat scores of examples begin."""
     in_place: bool
-    """Whether flat scores are the one tensor of own scores as it is."""
+    """Whether the one tensor of own scores serves as flat scores without a copy."""
 
     @cached_property
     def sizes(self) -> LongVector:
@@ -69,13 +69,13 @@ class Layout:
 
     @cached_property
     def inside(self) -> BoolMatrix:
-        """Which entries of padded outputs are no padding."""
+        """Which entries of padded outputs are not padding."""
         inside: BoolMatrix = np.arange(self.width) < self.structure.lengths(self.lengths)[:, None]
         return inside
 
     @cached_property
     def paddings(self) -> tuple[Padding, ...]:
-        """Where the parts are in each tensor; those of shared tensors are in the same places for all examples."""
+        """The places of the parts in each tensor; parts of shared tensors have the same places for all examples."""
         n, found = len(self.lengths), list[Padding]()
         firsts, ones = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
         if self.in_place:
@@ -95,7 +95,7 @@ class Layout:
         return tuple(found)
 
     def flat(self, arrays: Arrays) -> tuple[FloatVector, FloatVector]:
-        """Own and shared scores of arrays in these shapes, zero where the last ones are left out."""
+        """Own and shared scores of arrays in these shapes; arrays left out at the end count as zero."""
         shared, begin = np.zeros(self.structure.n_shared), 0
         if self.in_place:
             own = np.ascontiguousarray(arrays[0], dtype=np.float64).reshape(-1)
@@ -109,7 +109,7 @@ class Layout:
         return own, shared
 
     def shaped(self, own: FloatVector, shared: AnyArray) -> Arrays:
-        """The inverse, with zeros in the padding; what comes before the last dimension of `shared` stays."""
+        """The inverse of `flat`, with zeros in the padding; leading dimensions of `shared` are kept."""
         n = len(self.extents)
         if self.in_place:
             found: Arrays = (own.reshape(self.shapes[0]),)
@@ -120,7 +120,7 @@ class Layout:
         return *found, *split(shared, self.shapes[n:])
 
     def add(self, parts: Numbers, weights: FloatVector, into: Arrays) -> None:
-        """Add the weight of each example at the places of its parts in arrays of these shapes, the first or all."""
+        """Add each example's weight at the places of its parts, in the first or in all arrays of these shapes."""
         for padding, array in zip(self.paddings, into, strict=False):
             add_parts(parts, weights, padding, array.reshape(-1))
 
@@ -130,7 +130,7 @@ class Layout:
 
 
 class _Totals(torch.autograd.Function):
-    """Totals of the examples; `counts` makes of their gradients those of the scores, in the same shapes."""
+    """Totals of the examples; `counts` turns their gradients into gradients of the scores, in the same shapes."""
 
     @staticmethod
     def forward(ctx: Any, totals: FloatVector, counts: Callable[[FloatVector], Arrays], *scores: torch.Tensor) -> Any:
@@ -139,7 +139,7 @@ class _Totals(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        if torch.is_grad_enabled():  # the gradient would be taken for a constant
+        if torch.is_grad_enabled():  # autograd would treat the gradient as a constant
             raise UnsupportedError("scores of structures have no second derivatives; leave out create_graph=True")
         return None, None, *tensors_of(ctx.counts(gradient.cpu().double().numpy()), ctx.likes)
 
@@ -182,7 +182,7 @@ class Scored:
 
     @cached_property
     def flat(self) -> FlatScores:
-        """The scores as structures of parts take them."""
+        """The scores in the form of `widemargin.structures.flat`."""
         scores: FlatScores = self.layout.structure.scores(
             self.layout.starts, self.lengths, *self.layout.flat(self.arrays)
         )
@@ -194,15 +194,15 @@ class Scored:
         return self.layout.lengths
 
     def tensor(self, array: AnyArray) -> torch.Tensor:
-        """An array as a tensor where the scores are."""
+        """An array as a tensor on the device of the scores."""
         return torch.from_numpy(array).to(self.scores[0].device)
 
     def plus(self, further: torch.Tensor) -> "Scored":
-        """The batch with scores added to those of the first tensor."""
+        """The batch with `further` scores added to those of the first tensor."""
         return replace(self, scores=(self.scores[0] + further, *self.scores[1:]))
 
     def checked(self, outputs: torch.Tensor, name: str = "gold") -> AnyArray:
-        """Outputs as an array; raise if they are no outputs of this batch."""
+        """Outputs as an array; raise unless they are outputs of this batch."""
         array = indices_of(outputs, name)
         self.structure.check(self.layout, array, name)
         return array
@@ -218,7 +218,7 @@ class Scored:
         return self._score(parts, self.structure.totals(self, parts))
 
     def gold_score(self, gold: AnyArray) -> torch.Tensor:
-        """The scores of gold outputs; raise if one is forbidden: no loss would be finite."""
+        """The scores of gold outputs; raise if one is forbidden, because the loss would be infinite."""
         parts = self.parts(gold)
         return self._score(parts, self._check_allowed(self.structure.totals(self, parts)))
 
@@ -240,7 +240,7 @@ class Scored:
     def cross_entropy(self, log_z: FloatVector, own: FloatVector, shared: FloatMatrix) -> torch.Tensor:
         """−Σ p log q of each example, for q of these scores, with the given log Z, and expected counts under p.
 
-        Parts that have no share do not count, forbidden or not. The gradient takes log Z for a constant.
+        Parts with an expected count of 0 are skipped, even if forbidden. The gradient treats log Z as constant.
         """
         products = own * np.where(own > 0.0, self.flat.own, 0.0)
         examples = self.layout.repeated(np.arange(len(shared)))
@@ -259,13 +259,13 @@ class Scored:
         return into
 
     def wrong(self, gold: AnyArray) -> torch.Tensor:
-        """The costs by which outputs differ from gold ones: 1 for each part of the first tensor that gold has not."""
+        """The default costs: 1 for each part of the first tensor that gold does not have."""
         costs = np.ones(self.layout.shapes[0], dtype=self.arrays[0].dtype)
         self.structure.add_counts(self.layout, self.parts(gold), np.full(len(gold), -1.0), (costs,))
         return tensor_of(costs, self.scores[0])
 
     def costs(self, gold: AnyArray, given: torch.Tensor | float | None) -> torch.Tensor:
-        """The costs of parts: those that are `given`, or else `wrong`, times a number if one is given."""
+        """The costs of parts: a `given` tensor; otherwise `wrong`, times the given number if there is one."""
         if isinstance(given, torch.Tensor):
             return _shaped(given, self.scores[0], "costs").to(self.scores[0])
         return self.wrong(gold) if given is None else given * self.wrong(gold)

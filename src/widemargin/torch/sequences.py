@@ -1,4 +1,4 @@
-"""Label sequences and segmentations, over scores of labels or segments, and of what follows what.
+"""Label sequences and segmentations, over scores of labels or segments, and of transitions.
 
 chain     score(y) = begin[y_0] + Σ_t emissions[t, y_t] + Σ_{t>0} transitions[t, y_{t-1}, y_t] + end[y_{n-1}]
 segments  score(y) = begin[y_1] + Σ_j segments[t_j, d_j, y_j] + Σ_{j>1} transitions[y_j-1, y_j] + end[y_p]
@@ -22,10 +22,10 @@ from widemargin.torch.tensors import Tensors, check_outputs, check_shape, first_
 
 
 class _Sequences(Padded):
-    """Structures over a first tensor whose second dimension are tokens, and scores of pairs, first and last labels."""
+    """Structures over a first tensor whose second dimension is tokens, and scores of pairs, first and last labels."""
 
     dimensions: ClassVar[tuple[str, ...]]
-    """Those of the first tensor."""
+    """The dimensions of the first tensor."""
 
     @abstractmethod
     def parts(self, scores: Tensors) -> Any:
@@ -44,7 +44,7 @@ class _Sequences(Padded):
         return self.parts(scores), int(first.shape[1])
 
     def _by_token(self, scores: Tensors) -> bool:
-        """Whether each token has transitions of its own, as it may in chains."""
+        """Whether each token has its own transitions, which only chains allow."""
         return len(self.dimensions) == 3 and len(scores) > 1 and scores[1].ndim == 4
 
 
@@ -52,7 +52,7 @@ class Chain(_Sequences):
     """Label sequences.
 
     Scores are up to four tensors: emissions (B, T, L); transitions (L, L), from rows to columns, or (B, T, L, L), whose
-    [b, t] leads from t − 1 to t; begin (L,) and end (L,), of the first and the last label. Those left out are zero.
+    [b, t] leads from t − 1 to t; begin (L,) and end (L,), of the first and the last label. Tensors left out are zero.
     Outputs are (B, T) labels.
 
     >>> switch = torch.tensor([[-9.0, 0.0], [0.0, -9.0]])
@@ -64,15 +64,15 @@ class Chain(_Sequences):
     dimensions: ClassVar[tuple[str, ...]] = ("B", "T", "L")
 
     def parts(self, scores: Tensors) -> chain.Chain:
-        """Chains, whose tokens may differ in their transitions."""
+        """Chains, whose tokens may have their own transitions."""
         return chain.Chain(scores[0].shape[2], by_position=self._by_token(scores))
 
     def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
-        """Emissions, and transitions if tokens differ in them."""
+        """Emissions, and transitions if each token has its own."""
         return ((lengths,),) * (2 if self._by_token(scores) else 1)
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
-        """Raise if these are not a label for each token."""
+        """Raise unless there is a label for each token."""
         B, T, L = layout.shapes[0]
         check_outputs(name, outputs, B, T)
         for b, t in first_of(layout.inside & ((outputs < 0) | (outputs >= L))):
@@ -87,9 +87,9 @@ class Chain(_Sequences):
 class Segments(_Sequences):
     """Segmentations.
 
-    Scores are up to four tensors: segments (B, T, M, L), of which [b, t, d] is about d + 1 tokens from t on;
-    transitions (L, L), begin (L,) and end (L,), between segments, of the first and of the last. Those left out are
-    zero. Outputs are (B, T) codes: twice the label of a token's segment, plus one where the segment begins.
+    Scores are up to four tensors: segments (B, T, M, L), whose [b, t, d] scores the segment of d + 1 tokens from t on;
+    transitions (L, L) between segments; begin (L,) and end (L,), of the first and the last segment. Tensors left out
+    are zero. Outputs are (B, T) codes: twice the label of a token's segment, plus one where the segment begins.
 
     >>> scores = torch.zeros(1, 3, 2, 2)
     >>> scores[0, 1, 1, 1] = 1.0
@@ -106,11 +106,11 @@ class Segments(_Sequences):
         return segments.Segments(L, M)
 
     def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
-        """Segments that are not longer than the sequence."""
+        """Segments that fit into the sequence."""
         return ((lengths, np.minimum(scores[0].shape[2], lengths)),)
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
-        """Raise if these are no segmentations."""
+        """Raise unless these are segmentations."""
         B, T, M, L = layout.shapes[0]
         check_outputs(name, outputs, B, T)
         begins, previous = outputs & 1 == 1, np.roll(outputs, 1, axis=1)
@@ -129,7 +129,7 @@ class Segments(_Sequences):
 
 
 class LinearChain(torch.nn.Module):
-    """Transitions of a chain as a module, learnt with the emission scores that another module computes.
+    """The transitions of a chain as a module, learnt together with another module that computes emission scores.
 
     Its arguments and parameters are those of pytorch-crf.
 
@@ -174,7 +174,7 @@ class LinearChain(torch.nn.Module):
         mask: torch.Tensor | None = None,
         reduction: Reduction = "sum",
     ) -> torch.Tensor:
-        """The loss with a minus: the log-likelihood of `tags`, which is to be maximised."""
+        """The negative loss, to be maximised; by default the log-likelihood of `tags`."""
         if not self.batch_first:
             emissions, tags = emissions.transpose(0, 1), tags.transpose(0, 1)
             mask = None if mask is None else mask.transpose(0, 1)

@@ -1,4 +1,4 @@
-"""What users may ask of a structure, on tensors, and how it is asked of the structures of `widemargin.structures`.
+"""The interface of structures on tensors, and how it calls the structures of `widemargin.structures`.
 
 The scores of a batch are one tensor or several. The first has a score for each part that an output may have, with the
 examples of the batch as its first dimension. Others score further parts, such as transitions; those without a dimension
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Sums(NamedTuple):
-    """log Σ_y exp(score(y)) of each example, and the expected counts; those of shared scores for each example, too."""
+    """log Σ_y exp(score(y)) of each example, and the expected counts; shared scores also have a count per example."""
 
     totals: FloatVector
     own: FloatVector
@@ -35,7 +35,7 @@ class Sums(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The k best outputs of each example, (B, k, …), best first, and their scores, (B, k); −inf where there is none."""
+    """The k best outputs of each example, (B, k, …), best first, and their scores, (B, k); −inf for missing ones."""
 
     outputs: torch.Tensor
     scores: torch.Tensor
@@ -51,12 +51,12 @@ class Structure(ABC):
     """
 
     names: ClassVar[tuple[str, ...]]
-    """What the scores are called in messages."""
+    """The names of the scores in messages."""
 
     def __init__(self, *, n_jobs: int | None = None) -> None:
         self.n_threads = count_threads(n_jobs)
         self.seconds = 0.0
-        """How long this structure has been decoding and summing so far, for those who want to know its share."""
+        """The seconds that this structure has spent on decoding and summing so far."""
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -67,22 +67,22 @@ class Structure(ABC):
 
     @abstractmethod
     def layout(self, scores: Tensors, mask: torch.Tensor | None) -> Layout:
-        """Where the parts of examples are in these tensors; raise if their shapes or the mask do not fit."""
+        """The places of the examples' parts in these tensors; raise if their shapes or the mask do not fit."""
 
     @abstractmethod
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
-        """Raise if these are no outputs for scores of these shapes: every part must be one that has a score."""
+        """Raise unless these are outputs for scores of these shapes: every part must have a score."""
 
     def work(self, layout: Layout) -> FloatVector | None:
-        """About how many microseconds each example takes; None if threads are never worth it."""
+        """The approximate microseconds of each example; None if threads are never worth it."""
         return None
 
     def codes(self, layout: Layout, outputs: AnyArray) -> AnyArray:
-        """Padded outputs as the structure of parts has them."""
+        """Padded outputs in the form of the structure of parts."""
         return outputs
 
     def shown(self, layout: Layout, codes: AnyArray) -> AnyArray:
-        """Padded outputs of the structure of parts as users see them."""
+        """Padded outputs of the structure of parts in the user's form."""
         return codes
 
     def best(self, scored: Scored) -> AnyArray:
@@ -121,11 +121,11 @@ class Structure(ABC):
         return np.ascontiguousarray(np.swapaxes(found, 0, 1))
 
     def parts_of(self, layout: Layout, outputs: AnyArray) -> Any:
-        """The parts of padded outputs, as `totals` and `add_counts` take them."""
+        """The parts of padded outputs, for `totals` and `add_counts`."""
         return layout.structure.parts(layout.lengths, self.codes(layout, outputs)[layout.inside])
 
     def totals(self, scored: Scored, parts: Any) -> FloatVector:
-        """The score of the output of each example that has these parts."""
+        """The score of each example's output with these parts."""
         return total_of_parts(FlatScores(*scored.flat[:4]), scored.layout.sizes, parts)
 
     def add_counts(self, layout: Layout, parts: Any, weights: FloatVector, into: Arrays) -> None:
@@ -133,7 +133,7 @@ class Structure(ABC):
         layout.add(parts, weights, into)
 
     def _of_shares(self, scored: Scored, call: Callable[[FlatScores], T]) -> list[T]:
-        """What `call` returns for consecutive parts of the batch, on several threads where that is worth it."""
+        """The results of `call` for consecutive shares of the batch, on several threads if that is worth it."""
         scores, n = scored.flat, len(scored.lengths)
         alone = n == 0 or self.n_threads == 1
         parts = [] if alone else shares(np.arange(n, dtype=np.int32), self.work(scored.layout), self.n_threads)
@@ -148,7 +148,7 @@ class Structure(ABC):
         return run([partial(one, part[0], part[-1] + 1) for part in parts])
 
     def _padded(self, layout: Layout, outputs: AnyArray, inside: AnyArray) -> AnyArray:
-        """Outputs laid end to end in rows of their own."""
+        """Outputs that were laid end to end, as padded rows."""
         padded = np.full(inside.shape + outputs.shape[1:], -1, dtype=np.int32)
         padded[inside] = outputs
         return self.shown(layout, padded)
@@ -173,7 +173,7 @@ class Structure(ABC):
     def k_best(
         self, scores: Scores, k: int, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
     ) -> Best:
-        """The `k` best outputs of each example, best first; those beyond the last are −1 and score −inf."""
+        """The `k` best outputs of each example, best first; missing outputs are −1 and score −inf."""
         if k < 1:
             raise DataError(f"k must be at least 1, not {k}")
         scored = Scored.of(self, scores, mask, allowed)
@@ -183,7 +183,7 @@ class Structure(ABC):
     def marginals(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None
     ) -> Tensors:
-        """The probability of each part, for each tensor of scores that is given; of shared ones the expected counts.
+        """The probability of each part, for each given tensor of scores; for shared tensors the expected counts.
 
         The probability of an output is proportional to exp(score). Expected counts have a first dimension for examples.
         """
@@ -228,7 +228,7 @@ class Structure(ABC):
     ) -> torch.Tensor:
         """Σ_y p(y) log p(y) / q(y) of each example, (B,), for p of the `scores` and q of the `other` ones.
 
-        Its gradient is that of q; p counts as given, as a teacher is in distillation.
+        Only q has a gradient; p is constant, like a teacher in distillation.
         """
         given, learnt = (Scored.of(self, each, mask, allowed) for each in (scores, other))
         log_z, own, shared = self.sums(given)
@@ -242,18 +242,18 @@ class Structure(ABC):
 
 
 class Padded(Structure):
-    """A structure whose examples have rows of tensors, the shorter ones with padding."""
+    """A structure whose examples are rows of tensors, with padding for shorter ones."""
 
     @abstractmethod
     def prepared(self, scores: Tensors) -> tuple[Any, int]:
-        """The structure of parts for scores of these shapes, which are checked, and the length of unpadded examples."""
+        """The structure of parts for scores of these shapes, which are checked, and the length of a full row."""
 
     @abstractmethod
     def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
-        """How far the parts of examples reach in each tensor of their own (`Layout.extents`)."""
+        """The extents of the examples in each tensor of own scores (`Layout.extents`)."""
 
     def layout(self, scores: Tensors, mask: torch.Tensor | None) -> Layout:
-        """Example after example, in place if the parts of each stand together."""
+        """Example after example, without a copy if the parts of each are contiguous."""
         *most, last = self.names
         if not 1 <= len(scores) <= len(self.names):
             wanted = f"{', '.join(most)} and {last}" if most else "one tensor of scores"
@@ -268,18 +268,17 @@ class Padded(Structure):
 
 
 class FlatStructure(Structure):
-    """Any structure of `widemargin.structures`, with the part scores as it numbers them, without padding.
+    """Any structure of `widemargin.structures`, with part scores in its own numbering, without padding.
 
-    Scores are one tensor, (N,), of the own parts of all examples end to end, or two, the second with the scores of
-    shared parts, (S,), which are zero if it is left out. The sizes of the examples, (B,), take the place of the mask of
-    other structures, and must be given. Outputs are those of the structure in rows, (B, longest, …), padded with −1. Of
-    outputs that are given, only the numbers of their parts are checked.
+    Scores are one tensor, (N,), of the own parts of all examples end to end. A second one, (S,), may score shared
+    parts, which are otherwise zero. The sizes of the examples, (B,), are required, in place of a mask. Outputs are
+    those of the structure in rows, (B, longest, …), padded with −1. Given outputs are only checked for the numbers of
+    their parts.
 
     Parameters
     ----------
     structure
-        Such as `widemargin.structures.chain.Chain(3)`. What it can do beyond `best`, this can, too: `best_k`, `sums`
-        and `sample`.
+        Such as `widemargin.structures.chain.Chain(3)`. If it has `best_k`, `sums` or `sample`, so has this structure.
 
     >>> from widemargin.structures.classes import Classes
     >>> FlatStructure(Classes(3)).decode(torch.tensor([0.0, 2.0, 1.0, 5.0, 0.0, 0.0]), torch.tensor([1, 1]))
@@ -294,7 +293,7 @@ class FlatStructure(Structure):
         self.structure = structure
 
     def layout(self, scores: Tensors, mask: torch.Tensor | None) -> Layout:
-        """Example after example; the sizes must be those of all the scores."""
+        """Example after example; the sizes must account for all scores."""
         if not 1 <= len(scores) <= 2:
             raise DataError(f"FlatStructure takes own and shared scores, not {len(scores)} tensors")
         for name, each, size in zip(self.names, scores, ("N", self.structure.n_shared), strict=False):
@@ -313,7 +312,7 @@ class FlatStructure(Structure):
         return Layout(self.structure, sizes, width, shapes, ((),), starts, True)
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
-        """Raise if the outputs have another shape, or parts that have no score."""
+        """Raise if the outputs have another shape, or parts without a score."""
         check_outputs(name, outputs, len(layout.lengths), layout.width, *outputs.shape[2:])
         codes, most = outputs[layout.inside], self.structure.n_own(layout.lengths) + self.structure.n_shared
         if len(codes) and codes.min() >= (-1 if self.structure.has_blanks else 0):

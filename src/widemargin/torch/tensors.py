@@ -1,4 +1,4 @@
-"""Between tensors and arrays: memory is shared wherever a tensor is contiguous, on the CPU, and of a known type."""
+"""Conversion of tensors and arrays; memory is shared if a tensor is contiguous, on the CPU, and of a known type."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,7 +15,7 @@ Tensors: TypeAlias = tuple[torch.Tensor, ...]
 
 
 def array_of(tensor: torch.Tensor) -> AnyArray:
-    """The tensor as a contiguous array of float32 or float64, without a copy where it is one already.
+    """The tensor as a contiguous array of float32 or float64, without a copy if possible.
 
     >>> tensor = torch.zeros(3, 2)
     >>> array_of(tensor).ctypes.data == tensor.data_ptr(), array_of(tensor.half()).dtype
@@ -26,7 +26,7 @@ def array_of(tensor: torch.Tensor) -> AnyArray:
 
 
 def arrays_of(tensors: Tensors) -> Arrays:
-    """The tensors as arrays; those of another device come in one transfer."""
+    """The tensors as arrays; tensors on another device come in one transfer."""
     first = tensors[0]
     if first.device.type == "cpu" or len(tensors) == 1:
         return tuple(map(array_of, tensors))
@@ -35,7 +35,7 @@ def arrays_of(tensors: Tensors) -> Arrays:
 
 
 def split(joined: AnyArray, shapes: Sequence[Sequence[int]]) -> Arrays:
-    """Arrays of these shapes, end to end in the last dimension; what comes before it stays.
+    """Arrays of these shapes from their entries end to end in the last dimension; leading dimensions are kept.
 
     >>> [each.tolist() for each in split(np.arange(4), [(1, 2), (2,)])]
     [[[0, 1]], [2, 3]]
@@ -77,7 +77,7 @@ def indices_of(tensor: torch.Tensor, name: str) -> AnyArray:
 
 
 def lengths_of(mask: torch.Tensor | None, n_batch: int, longest: int) -> LongVector:
-    """How long each example is: of a (B, T) mask, whose rows begin with ones, or (B,) lengths as they are.
+    """The length of each example, from a (B, T) mask, whose rows begin with ones, or from (B,) lengths.
 
     >>> lengths_of(torch.tensor([[True, True, False], [True, True, True]]), 2, 3)
     array([2, 3])
@@ -110,7 +110,7 @@ def check_finite(tensor: torch.Tensor, name: str) -> None:
 
 
 def check_shape(name: str, tensor: torch.Tensor, *expected: int | str) -> None:
-    """Raise if the tensor has another shape; a text in `expected` is the name of a size that may be anything."""
+    """Raise if the tensor has another shape; a text in `expected` names a dimension of any size."""
     if not isinstance(tensor, torch.Tensor):
         raise DataError(f"the {name} must be a tensor, not {type(tensor).__name__}")
     fits = tensor.dim() == len(expected) and all(
@@ -122,7 +122,7 @@ def check_shape(name: str, tensor: torch.Tensor, *expected: int | str) -> None:
 
 
 def first_of(wrong: BoolMatrix) -> AnyArray:
-    """Where the first true entry of a matrix is, a row of places, or no row if there is none."""
+    """The indices of the first true entry of a matrix, as one row; no row if there is none."""
     return np.argwhere(wrong)[:1] if wrong.any() else np.empty((0, wrong.ndim), dtype=np.int64)
 
 

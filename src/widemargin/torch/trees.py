@@ -3,7 +3,7 @@
 dependencies  score(tree) = Σ_m arcs[head(m), m, label(m)] + siblings[head(m), s(m), m]
 constituents  score(tree) = Σ over nodes spans[i, j, l] + Σ over nodes below another of rules[side, l, parent's label]
 
-Words m are 1 … n, and head 0 is the root. s(m) is the sibling before m, as in `decoders.siblings`.
+Words m are 1 … n, and head 0 is the root. s(m) is the sibling before m, as in `decoders.eisner`.
 """
 
 from dataclasses import replace
@@ -27,9 +27,9 @@ from widemargin.torch.tensors import Tensors, check_outputs, check_shape, first_
 class DependencyTrees(Padded):
     """Dependency trees.
 
-    Scores are arcs (B, T + 1, T + 1), of heads × words, place 0 being the root; or (B, T + 1, T + 1, L) with labels.
+    Scores are arcs (B, T + 1, T + 1), of heads × words, where 0 is the root; or (B, T + 1, T + 1, L) with labels.
     A second tensor, (B, T + 1, T + 1, T + 1), may score heads × siblings before × words, for projective trees. The mask
-    is about the T words. Outputs are (B, T) heads, or (B, T, 2) heads and labels.
+    covers the T words, without the root. Outputs are (B, T) heads, or (B, T, 2) heads and labels.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class DependencyTrees(Padded):
         return dependencies(_n_labels(arcs.shape), kind, self.single_root), size - 1
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
-        """Raise if these are not a head, and a label where there are labels, for each word."""
+        """Raise unless there is a head for each word and, if arcs have labels, a label."""
         lengths, words, n_labels = layout.lengths[:, None], np.arange(1, layout.width + 1), _n_labels(layout.shapes[0])
         check_outputs(name, outputs, len(lengths), layout.width, *((2,) if len(layout.shapes[0]) == 4 else ()))
         heads, labels = (outputs, 0) if outputs.ndim == 2 else np.moveaxis(outputs, -1, 0)
@@ -93,14 +93,14 @@ class DependencyTrees(Padded):
         return outputs if outputs.ndim == 2 else outputs[..., 0] * n_labels + outputs[..., 1]
 
     def shown(self, layout: Layout, codes: AnyArray) -> AnyArray:
-        """Heads, and labels if the scores have any; −1 where there is padding."""
+        """Heads, and labels if the scores have any; −1 in the padding."""
         if len(layout.shapes[0]) == 3:
             return codes
         heads, labels = np.divmod(codes, np.int32(_n_labels(layout.shapes[0])))
         return np.stack([heads, np.where(codes < 0, np.int32(-1), labels)], axis=-1)
 
     def draws(self, scored: Scored, n: int, rng: np.random.Generator) -> AnyArray:
-        """The arcs into one word after the other, given those that are drawn already, by a sum for each word."""
+        """Draw the arcs of one word after the other, given those already drawn; each word takes one sum over trees."""
         structure, lengths, K = scored.layout.structure, np.tile(scored.lengths, n), scored.layout.structure.n_labels
         n_own, begins = structure.n_own(scored.lengths), scored.flat.starts
         parts = [scored.flat.own[at : at + k] for at, k in zip(begins, n_own, strict=True)]
@@ -127,10 +127,10 @@ def _n_labels(shape: torch.Size) -> int:
 class Constituents(Padded):
     """Labelled binary trees.
 
-    Scores are spans (B, T (T + 1) / 2, L), whose second dimension are the spans of words, sorted by end, then by
+    Scores are spans (B, T (T + 1) / 2, L), whose second dimension is the spans of words, sorted by end, then by
     beginning (`ends`). A second tensor, rules (2, L, L), may score left and right children by their labels and that of
-    their parent; decoding takes L times as long then. Outputs are (B, 2 T − 1, 3) nodes, each with its beginning, its
-    end and its label, parents first, then the left child with all below it, then the right one.
+    their parent; decoding then takes L times as long. Outputs are (B, 2 T − 1, 3) nodes in preorder, each with its
+    beginning, its end and its label: the parent, the left child with all below it, then the right child.
 
     >>> spans = torch.zeros(1, 6, 1)
     >>> spans[0, 4] = 1.0
@@ -183,12 +183,12 @@ class Constituents(Padded):
         if len(scored.layout.shapes) == 2 or L == 1:
             return super().sums(scored)
         found = super().sums(_unlabelled(scored, spans.logsumexp(dim=-1)))
-        shares = spans.softmax(dim=-1).nan_to_num_(0.0).numpy()  # where all labels are forbidden, there are none
+        shares = spans.softmax(dim=-1).nan_to_num_(0.0).numpy()  # zeros if all labels are forbidden
         rules = np.zeros((len(spans), scored.layout.structure.n_shared))
         return Sums(found.totals, (found.own[:, None] * shares.reshape(-1, L)).ravel(), rules)
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
-        """Raise if these are no trees."""
+        """Raise unless these are trees."""
         check_outputs(name, outputs, len(layout.lengths), layout.width, 3)
         for b, (nodes, n) in enumerate(zip(outputs, layout.lengths.tolist(), strict=True)):
             r = wrong_node(nodes, n, layout.structure.n_labels)

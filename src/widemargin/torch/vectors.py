@@ -1,4 +1,4 @@
-"""Structures over one vector of scores for each example: one class of several, and what a function of yours finds."""
+"""Structures over one vector of scores for each example: one of several classes, and outputs of the user's solver."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class _Vectors(Padded):
     dimensions: ClassVar[tuple[str, ...]]
 
     def prepared(self, scores: Tensors) -> tuple[Any, int]:
-        """What is to be chosen from as many numbers."""
+        """The structure of parts over vectors of this size."""
         check_shape(self.names[0], scores[0], *self.dimensions)
         return self.parts(scores[0].shape[1]), 1
 
@@ -57,7 +57,7 @@ class Classes(_Vectors):
         return codes[..., 0]
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
-        """Raise if these are not a class for each example."""
+        """Raise unless there is a class for each example."""
         B, L = layout.shapes[0]
         check_outputs(name, outputs, B)
         for wrong in outputs[(outputs < 0) | (outputs >= L)][:1]:
@@ -80,7 +80,7 @@ class _Solved(Flat):
         return np.full(len(sizes), self.size)
 
     def best(self, scores: FlatScores) -> IntVector:
-        """What `solve` finds."""
+        """The outputs that `solve` finds."""
         outputs = np.empty((len(scores.sizes), self.size), dtype=np.int32)
         for row, each in zip(outputs, scores.own.reshape(outputs.shape), strict=True):
             solution = np.asarray(self.solve(each))
@@ -91,14 +91,14 @@ class _Solved(Flat):
 
 
 class Oracle(_Vectors):
-    """A structure of your own: any function that maximises ⟨scores, y⟩, a solver of shortest paths or knapsacks, say.
+    """Your own structure: any function that maximises ⟨scores, y⟩, such as a solver of shortest paths or knapsacks.
 
     Outputs are whole-number vectors y, (B, d), and `solve` finds the best: argmax_y ⟨scores, y⟩, for scores (B, d).
 
     Parameters
     ----------
     solve
-        Called with the scores of one example, a float64 vector, −inf where something is not allowed; returns y.
+        Called with the scores of one example, a float64 vector, −inf for entries that are not allowed; returns y.
 
     >>> import torch
     >>> two_of_three = Oracle(lambda scores: scores > np.sort(scores)[0])
@@ -114,7 +114,7 @@ class Oracle(_Vectors):
         self.solve = solve
 
     def parts(self, size: int) -> _Solved:
-        """Whatever is found."""
+        """Vectors that `solve` finds."""
         return _Solved(size, self.solve)
 
     def check(self, layout: Layout, outputs: AnyArray, name: str) -> None:
@@ -128,7 +128,7 @@ class Oracle(_Vectors):
         return outputs
 
     def totals(self, scored: Scored, parts: AnyArray) -> FloatVector:
-        """⟨scores, y⟩; what y does not have does not count, forbidden or not."""
+        """⟨scores, y⟩; entries where y is 0 do not count, even if they are forbidden."""
         scores = scored.flat.own.reshape(parts.shape)
         return np.sum(np.multiply(scores, parts, where=parts != 0, out=np.zeros(parts.shape)), axis=1)
 
