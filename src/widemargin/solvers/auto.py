@@ -19,6 +19,7 @@ weights.
 """
 
 from dataclasses import dataclass, fields
+from functools import cache
 from math import ceil, log
 from typing import Any, ClassVar
 
@@ -190,12 +191,12 @@ class Auto(DualSolver):
     @property
     def ascent(self) -> Ascent:
         """The solver to begin with, used as long as it is fast."""
-        return Ascent(**{each.name: getattr(self, each.name) for each in fields(Ascent)})
+        return _choices(self)[0]
 
     @property
     def interior(self) -> Interior:
         """The solver of all blocks at once."""
-        return Interior(precision=self.precision)
+        return _choices(self)[1]
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> AutoState:
         """A state as of all dual solvers; if the previous run solved all blocks at once, so does this one."""
@@ -228,6 +229,13 @@ class Auto(DualSolver):
     def on_a_part(self) -> Solver | None:
         """Ascent, since solving all blocks at once does not work on a part."""
         return self.ascent
+
+
+@cache
+def _choices(auto: Auto) -> tuple[Ascent, Interior]:
+    """The solvers that `auto` chooses between; made once, because checking their parameters takes time."""
+    ascent = Ascent(**{each.name: getattr(auto, each.name) for each in fields(Ascent)})
+    return ascent, Interior(precision=auto.precision)
 
 
 def _is_slow(problem: Problem, state: AutoState, rise: float, work: float) -> bool:
