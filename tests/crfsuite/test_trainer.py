@@ -237,6 +237,28 @@ def test_the_log_has_the_same_lines(algorithm, holdout, tmp_path):
     assert [seconds.sub("", piece) for piece in one[:before]] == [seconds.sub("", piece) for piece in other[:before]]
 
 
+def test_held_out_sequences_may_be_empty(tmp_path):
+    def accuracies(side):
+        pieces = []
+
+        class Telling(side.Trainer):
+            def message(self, message):
+                pieces.append(message)
+
+        trainer = Telling(algorithm="ap", params={"max_iterations": 1})
+        for group in (0, 0, 1):
+            trainer.append([["a"], ["b"]], ["X", "Y"], group)
+        trainer.append([], [], 1)
+        trainer.train(str(tmp_path / "m"), holdout=1)
+        return [piece for piece in pieces if "accuracy" in piece]
+
+    assert (
+        accuracies(ours)
+        == accuracies(peer)
+        == ["Item accuracy: 2 / 2 (1.0000)\n", "Instance accuracy: 1 / 1 (1.0000)\n"]
+    )
+
+
 @pytest.mark.parametrize("holdout", [-1, 1])
 @pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd", "ap", "pa", "arow"])
 @BOTH

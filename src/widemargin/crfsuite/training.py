@@ -24,6 +24,7 @@ from widemargin.core.loop import open_run
 from widemargin.core.problem import Problem
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
+from widemargin.core.sparse import sums
 from widemargin.crfsuite.algorithms import PARAMETERS, plan_of, scale_of
 from widemargin.crfsuite.items import Chains, Instances
 from widemargin.files.lcrf import ChainFile, Weights, write_lcrf
@@ -161,9 +162,8 @@ class HeldOut:
         means = ", ".join(f"{each.mean():f}" for each in (precision, recall, f1))
         yield f"Macro-average precision, recall, F1: ({means})\n"
         yield f"Item accuracy: {right.sum()} / {len(gold)} ({right.mean() if len(gold) else 0.0:.4f})\n"
-        wrong = np.add.reduceat(~right, self.examples.indptr[:-1]) if len(gold) else np.empty(0)
-        perfect, lengths = int(((wrong == 0) & (self.examples.lengths > 0)).sum()), self.examples.lengths > 0
-        total = int(lengths.sum())
+        filled = self.examples.lengths > 0
+        perfect, total = int((filled & (sums(~right, self.examples.indptr) == 0)).sum()), int(filled.sum())
         yield f"Instance accuracy: {perfect} / {total} ({perfect / max(total, 1):.4f})\n"
 
 
