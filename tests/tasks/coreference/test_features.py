@@ -170,6 +170,12 @@ def test_templates_that_are_not_understood():
         LinkExtractor(("mention:colour",), 10).links([text()])
 
 
+def test_too_many_combinations_of_measures_are_refused():
+    extractor = LinkExtractor(("|".join(MEASURES),))
+    with pytest.raises(UnsupportedError, match="combine fewer measures"):
+        extractor.links([])
+
+
 def test_empty_documents_have_no_links():
     nothing = Mentions({"word": ["a"]}, np.zeros(1, dtype=np.int64), [])
     links = LinkExtractor(hash_bits=8).links([nothing, text(), nothing])

@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ import numpy as np
 from widemargin._types import AnyArray, IntMatrix, IntVector, LongVector
 from widemargin.core.limits import check_memory
 from widemargin.core.sparse import boundaries
-from widemargin.errors import DataError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.coreference.examples import LinkKeys, Links, link_boundaries
 from widemargin.text.coded import Coded, same
 from widemargin.text.columns import Column, Columns
@@ -80,6 +81,9 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "closest": ("no", "head", "agreement"),
 }
 """The values of each measure."""
+
+MOST_COMBINATIONS = np.iinfo(np.int16).max
+"""Rows of combinations are numbered by int16, because there are many pairs."""
 
 DEFAULT_TEMPLATES: tuple[str, ...] = (
     *(f"mention:{each}" for each in OF_MENTION),
@@ -171,6 +175,12 @@ class LinkExtractor:
 
     def _measure_keys(self, templates: Sequence[RoleTemplate]) -> tuple[IntMatrix, list[int]]:
         """For each group a row of keys for every combination of values of its measures; and where groups begin."""
+        combinations = 1 + sum(prod(len(MEASURES[name]) for name in measures) for measures in self.groups)
+        if combinations > MOST_COMBINATIONS:
+            raise UnsupportedError(
+                f"the measures that templates combine have {combinations:,} combinations of values, and at most "
+                f"{MOST_COMBINATIONS:,} are possible: combine fewer measures"
+            )
         by_name = {name: measure_keys(templates, name, values) for name, values in MEASURES.items()}
         parts: list[AnyArray] = [np.zeros((1, len(templates)), dtype=np.int32)]
         first = []
@@ -185,7 +195,7 @@ class LinkExtractor:
     def _rows(
         self, looked_at: Sequence[Described], sizes: LongVector, pairs: LongVector, first_rows: Sequence[int]
     ) -> AnyArray:
-        """For each pair and group its row of `measure`, as int16 because there are many pairs."""
+        """For each pair and group its row of `measure`."""
         rows: AnyArray = np.empty((int(pairs[-1]), len(self.groups)), dtype=np.int16)
         for n, each in enumerate(looked_at):
             begin, end = pairs[sizes[n]], pairs[sizes[n + 1]]
