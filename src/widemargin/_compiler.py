@@ -176,7 +176,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def packed(result: Any) -> tuple[Any, ...]:
-    """What is kept of a compiled kernel: its machine code, and the constants of functions that it calls."""
+    """The stored form of a compiled kernel: its machine code, and the constants of functions that it calls."""
     result.fndesc.typemap = result.fndesc.calltypes = None  # large, and needed for compiling only
     constants = [each for each in result._find_referenced_environments() if each.consts]
     code = result.library._get_compiled_object()

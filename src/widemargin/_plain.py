@@ -17,7 +17,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def packed(result: Any) -> tuple[Any, ...]:
-    """What is kept of a compiled kernel: its machine code, and the intermediate code that its callers link in."""
+    """The stored form of a compiled kernel: its machine code, and the intermediate code that its callers link in."""
     parts: tuple[Any, ...] = result._reduce()
     return parts
 

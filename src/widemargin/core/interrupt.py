@@ -21,7 +21,7 @@ class Interruption(threading.Event):
 
 
 def keep_from_now_on(event: threading.Event) -> None:
-    """Note that there are weights worth keeping if the event is set from now on."""
+    """From now on, an event that is set leaves weights worth keeping."""
     if isinstance(event, Interruption):
         event.has_learnt = True
 
