@@ -21,7 +21,7 @@ class Interruption(threading.Event):
 
 
 def keep_from_now_on(event: threading.Event) -> None:
-    """From now on, an event that is set leaves weights worth keeping."""
+    """Record that weights worth keeping exist, so that an interruption returns them."""
     if isinstance(event, Interruption):
         event.has_learnt = True
 

@@ -175,7 +175,7 @@ class ArcExtractor:
 
     @cached_property
     def _prepared(self) -> tuple[RoleHasher, IntMatrix, LongVector, list[int]]:
-        """The parts of the keys that all corpora share: the hasher, and `measure`, `edges` and both `…_head` of `TreeKeys`."""
+        """The keys that all corpora share: the hasher, and `measure`, `edges` and both `…_head` of `TreeKeys`."""
         templates = [template for group in GROUPS for template in self.groups[group]]
         measure = sum(measure_keys(templates, name, values) for name, values in MEASURES.items())
         edges = boundaries(len(self.groups[group]) for group in GROUPS)
