@@ -29,10 +29,10 @@ MOST_CELLS = 1 << 18
 class Elimination(NamedTuple):
     """In which order the nodes of a graph are eliminated, and which tables each step reads.
 
-    Step k eliminates the node `nodes[k]`, which has `widths[k]` labels. Its scope, the nodes that its message depends
-    on, are scope[scopes[k]:scopes[k + 1]] with `sizes` labels. It reads the tables tables[k] … tables[k + 1] − 1; table
-    f has the entry values[bases[f] + y · strides[f] + Σ_s y_s · steps[…]], the last with the scope's nodes in order. Its
-    message is written at messages[k] … messages[k + 1] − 1, the labels of the last node of the scope side by side.
+    Step k eliminates the node `nodes[k]`, which has `widths[k]` labels. Its message depends on its scope, the nodes
+    scope[scopes[k]:scopes[k + 1]] with `sizes` labels, and stands at messages[k] … messages[k + 1] − 1, the labels of
+    the scope's last node side by side. It reads the tables tables[k] … tables[k + 1] − 1: table f has the entry
+    values[bases[f] + y · strides[f] + Σ_s y_s · steps[…]], where `steps` has the scope's nodes in order.
     """
 
     nodes: LongVector
@@ -64,7 +64,7 @@ def elimination(
     for e, (u, v) in enumerate(ends.tolist()):
         tables[min(step_of[u], step_of[v])].append((int(at_edge[e]), {u: labels[v], v: 1}))
     messages = [n_parts]
-    for v, scope in zip(order, scopes, strict=True):
+    for scope in scopes:
         cells, strides = 1, {}
         for u in reversed(scope):
             strides[u] = cells
@@ -72,7 +72,11 @@ def elimination(
         if scope:
             tables[min(step_of[u] for u in scope)].append((messages[-1], strides))
         messages.append(messages[-1] + cells)
-    read = [(base, strides, v, scope) for v, scope, each in zip(order, scopes, tables, strict=True) for base, strides in each]
+    read = [
+        (base, strides, v, scope)
+        for v, scope, each in zip(order, scopes, tables, strict=True)
+        for base, strides in each
+    ]
     return Elimination(
         _vector(order),
         widths[order].astype(np.int64),
@@ -204,7 +208,7 @@ def eliminate(plan: Elimination, values: FloatVector, summing: bool) -> float:
 
 @kernel
 def read_back(plan: Elimination, values: FloatVector, uniforms: FloatVector, out: FloatVector) -> None:
-    """The best labels of all nodes; or, if there are `uniforms` and messages are sums, a sample by one for each node."""
+    """The best labels of all nodes; or, with `uniforms` and messages that are sums, a sample by one for each node."""
     _, _, scores = _room(plan)
     at = len(plan.steps)
     for k in range(len(plan.nodes) - 1, -1, -1):

@@ -23,7 +23,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
-from widemargin.decoders.block_ascent import ascend
+from widemargin.decoders.block_ascent import Graph, ascend
 from widemargin.decoders.elimination import Elimination, eliminate, elimination, marginals, read_back
 from widemargin.errors import DataError
 from widemargin.structures.flat import Counts, Flat, Numbers, Scores
@@ -158,17 +158,20 @@ class Graphs(Flat):
 
     def _ascended(self, graph: int, own: FloatVector, out: FloatVector) -> tuple[float, float]:
         shape = self.shapes[graph]
-        edges, near = self._near[graph]
-        return ascend(own, *shape[:4], edges, near, self.rounds, self.patience, out)
+        edges, near, places = self._near[graph]
+        messages = np.zeros(int(shape.widths[shape.ends].sum()))
+        given = Graph(own, shape.widths, shape.ends, shape.at_node, shape.at_edge, edges, near, places, messages)
+        return ascend(given, self.rounds, self.patience, out)
 
     @cached_property
-    def _near(self) -> list[tuple[LongVector, LongVector]]:
-        """The edges of each node of each graph: where those of each node begin, and their numbers."""
+    def _near(self) -> list[tuple[LongVector, LongVector, LongMatrix]]:
+        """For each graph where the edges of each node begin, their numbers, and where the messages over them begin."""
         found = []
         for shape in self.shapes:
-            order = np.argsort(shape.ends.ravel(), kind="stable")
-            counts = np.bincount(shape.ends.ravel(), minlength=len(shape.widths))
-            found.append((boundaries(counts), order // 2))
+            edges = boundaries(np.bincount(shape.ends.ravel(), minlength=len(shape.widths)))
+            near = np.argsort(shape.ends.ravel(), kind="stable") // 2
+            places = boundaries(shape.widths[shape.ends].ravel())[:-1].reshape(-1, 2)
+            found.append((edges, near, places))
         return found
 
     @cached_property

@@ -45,7 +45,9 @@ class Items(NamedTuple):
 
 
 @kernel
-def _add_scores(given: Items, kinds: Kinds, w: FloatVector, batch: IntVector, starts: LongVector, own: FloatVector) -> None:
+def _add_scores(
+    given: Items, kinds: Kinds, w: FloatVector, batch: IntVector, starts: LongVector, own: FloatVector
+) -> None:
     widest = 1
     for width in kinds.width:
         widest = max(widest, width)
@@ -143,7 +145,10 @@ class TiedRows:
         numbers = [np.arange(n) for n in n_own.tolist()]
         nothing = np.empty(0)
         return self.gather(
-            batch, Parts(boundaries(n_own), np.concatenate([nothing.astype(np.int64), *numbers]), np.concatenate([nothing, *own]))
+            batch,
+            Parts(
+                boundaries(n_own), np.concatenate([nothing.astype(np.int64), *numbers]), np.concatenate([nothing, *own])
+            ),
         )
 
     def most_entries(self) -> FloatVector:
