@@ -13,14 +13,11 @@ from helpers.parts import own_problem, parted
 from widemargin import Callback, Problem, Stop, fit
 from widemargin.core.problem import Meter
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
-from widemargin.parts import consensus
-from widemargin.parts.choice import ROUNDS, part_of, rounds_of
+from widemargin.parts import ROUNDS, consensus, part_of, rounds_of
 from widemargin.parts.cocoa import Cocoa, best_share
-from widemargin.parts.common import Common, Pulls
-from widemargin.parts.journal import Journal
-from widemargin.parts.messages import NOTHING, Change, Look, Missing, Order
+from widemargin.parts.messages import NOTHING, Change, Common, Look, Missing, Order, Pulls
 from widemargin.parts.part import blend
-from widemargin.parts.team import LocalCarrier
+from widemargin.parts.team import Journal, LocalCarrier
 from widemargin.solvers import SOLVERS
 
 DUAL = ["auto", "dcd", "dcd-light", "cpd", "ocp", "sdm", "n-slack", "bcfw"]

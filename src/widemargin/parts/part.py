@@ -37,8 +37,20 @@ from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError
-from widemargin.parts.common import Common
-from widemargin.parts.messages import NOTHING, Change, Held, Look, Mark, Order, Past, Report, Seen, Settled, Sums
+from widemargin.parts.messages import (
+    NOTHING,
+    Change,
+    Common,
+    Held,
+    Look,
+    Mark,
+    Order,
+    Past,
+    Report,
+    Seen,
+    Settled,
+    Sums,
+)
 from widemargin.solvers.dual import DualState, limits
 
 STRUCTURE = "part"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from widemargin.core.dense import inner
 from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.objective import Objective
 from widemargin.core.oracle import Meter
-from widemargin.parts.messages import NOTHING, Change, Look, Seen, Sums
+from widemargin.errors import UnsupportedError
+from widemargin.parts.messages import NOTHING, Change, Hold, Look, Order, Report, Seen, Settled, Sums
 from widemargin.parts.team import Team
 
 
@@ -78,6 +80,30 @@ class PartedProblem:
         if self.meter.watch is not None:
             self.meter.watch(0)
 
+    def go_to(self, rounds: int, common: FloatVector) -> None:
+        """Bring all parts to this round of the journal, from which they start at the common weights."""
+        if self.team.rounds != rounds:
+            self.team.start(self.may_end, rounds)
+        self.common = common
+
+    def reports(self, order: Order) -> Iterator[tuple[int, Report]]:
+        """The reports of all parts on a round; losses, oracle calls and seconds are noted."""
+        for k, report in self.team.ask(order, self.may_end):
+            self.slacks[k] = np.nan if report.loss is None else report.loss
+            self.meter.count(report.calls, report.seconds / self.n_blocks)
+            yield k, report
+
+    def held(self, order: Order, w: FloatVector) -> tuple[Settled, float, float]:
+        """The end of a round at w = Σ_k v_k by the actual α of all parts, if `w` differs; Σ bα and the mass term."""
+        held = [each.sums for _, each in self.team.ask(Hold(order), self.may_end)]
+        evidence = together(held, self.n_weights)
+        return Settled(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
+
+    def end(self, order: Order, settled: Settled) -> None:
+        """End a round, and save the parts if it is time to."""
+        self.team.settle(order, settled)
+        self.team.save(self.may_end)
+
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the losses last seen; parts not seen yet are assumed to be like those seen."""
         seen = self.slacks[~np.isnan(self.slacks)]
@@ -100,6 +126,10 @@ class PartedProblem:
         """The lower bound on the least P that evidence proves."""
         return evidence.bound(self.penalty, self.l1)
 
+    def reported_bound(self, linear: float, w: FloatVector, mass: float) -> float:
+        """The best D(tα), t ≥ 0, by the reports of the parts; a certificate uses their actual α."""
+        return penalties.best_bound("l2", 1.0, linear, w, mass, np.inf if self.loss == "squared_hinge" else 1.0)
+
     def least_at_zero(self) -> None:
         """None: without cuts there is no bound on P(0)."""
 
@@ -120,6 +150,15 @@ class PartedProblem:
                 self.misjudgement = f"in part {k} of the data, {seen.misjudgement}"
             yield seen
         self.meter.count(calls, perf_counter() - begin)
+
+
+def zero(problem: PartedProblem, w: FloatVector | None, cuts: Any) -> FloatVector:
+    """The weights that all parts start from; raise if a solver of a sum over parts cannot start so."""
+    if not isinstance(problem, PartedProblem):
+        raise UnsupportedError("this solver works on several parts of the data; take the local one itself")
+    if w is not None or cuts is not None:
+        raise UnsupportedError("a solver on several parts starts from zero, not from weights or cuts")
+    return np.zeros(problem.n_weights)
 
 
 def together(sums: Sequence[Sums], n_weights: int) -> Evidence:
