@@ -15,11 +15,12 @@ from typing import Any
 from uuid import uuid4
 
 import dask
+import numpy as np
 from distributed import Client, Future, KilledWorker, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm.core import CommClosedError
 
-from widemargin.dask import worker
+from widemargin._version import __version__
 from widemargin.errors import WidemarginError
 
 LOST = (
@@ -193,9 +194,9 @@ def n_workers(client: Client) -> int:
 def check_versions(client: Client) -> None:
     """Refuse workers whose versions differ from the driver's: their results might differ."""
     n_workers(client)
-    own = worker.versions()
+    own = versions()
     try:
-        found = on_all(client, worker.versions)
+        found = on_all(client, versions)
     except ModuleNotFoundError as error:
         raise WidemarginError(f"a worker cannot import {error.name}: install widemargin there, too") from None
     for address, theirs in sorted(found.items()):
@@ -205,6 +206,15 @@ def check_versions(client: Client) -> None:
                     f"the worker {address} has {name} {theirs.get(name)}, but this process has {version}; "
                     "install the same version everywhere"
                 )
+
+
+def versions() -> dict[str, str]:
+    """The versions that results depend on."""
+    import platform
+    from importlib.metadata import version
+
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"widemargin": __version__, "numpy": np.__version__, "numba": version("numba"), "python": python}
 
 
 def on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
