@@ -15,10 +15,9 @@ from typing import Any, Self
 import numpy as np
 
 from widemargin._types import AnyArray
-from widemargin.crfsuite._dumpparser import ParsedDump
 from widemargin.crfsuite._logparser import TrainLogParser
 from widemargin.crfsuite.metrics import flat_accuracy_score
-from widemargin.crfsuite.tagger import Tagger
+from widemargin.crfsuite.tagger import ParsedDump, Tagger
 from widemargin.crfsuite.trainer import LinePerIterationTrainer
 from widemargin.tasks.scikit_learn import Conforming
 

@@ -272,23 +272,6 @@ def observed_pairs(
     return np.flatnonzero((counts >= least) & (all_pairs | (counts > 0)))
 
 
-def observed_chain(
-    indptr: LongVector,
-    features: Rows,
-    gold: IntVector,
-    *,
-    n_features: int,
-    n_labels: int,
-    least: float = 0.0,
-    all_labels: bool = False,
-    all_pairs: bool = False,
-) -> SelectedChain:
-    """The chain with the weights of `observed_states` and `observed_pairs`."""
-    states = observed_states(features, gold, n_features, n_labels, least=least, all_labels=all_labels)
-    pairs = observed_pairs(indptr, gold, n_labels, least=least, all_pairs=all_pairs)
-    return SelectedChain(n_labels=n_labels, n_features=n_features, states=states, pairs=pairs)
-
-
 SUMMARY: dict[str, Any] = {"trained_by": "CRFsuite", "objective": "likelihood", "parameters": {}}
 """Files do not record how they were trained; CRFsuite gives probabilities after any training."""
 
