@@ -16,7 +16,7 @@ from widemargin import Callback, SequenceTagger
 from widemargin.core.problem import Problem
 from widemargin.dask import DaskLinearClassifier, DaskSequenceTagger, cluster, train
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.parts.messages import Settled
+from widemargin.parts.messages import Outcome
 from widemargin.tasks import estimators
 from widemargin.tasks.tag.compile import compile_tags, survey_tags
 from widemargin.tasks.training import Data
@@ -64,10 +64,10 @@ def test_changes_of_w_are_not_kept(tagger):
 
     Classes are asked by `type`: to `isinstance`, a weak reference whose object is gone is an error.
     """
-    before = sum(issubclass(type(each), Settled) for each in gc.get_objects())
+    before = sum(issubclass(type(each), Outcome) for each in gc.get_objects())
     tagger(tol=None, max_epochs=8).fit(X, Y, parts=3)
     gc.collect()
-    assert sum(issubclass(type(each), Settled) for each in gc.get_objects()) <= before + 1
+    assert sum(issubclass(type(each), Outcome) for each in gc.get_objects()) <= before + 1
 
 
 def test_a_run_resumes(tagger, tmp_path):

@@ -55,7 +55,7 @@ def large_messages() -> Iterator[None]:
         yield
 
 
-def held(client: Client, thing: Any, name: str, workers: list[str] | None = None) -> Future[Any]:
+def hold(client: Client, thing: Any, name: str, workers: list[str] | None = None) -> Future[Any]:
     """A value for the workers, as the result of a task.
 
     Dask repeats a task whose result is lost with its worker. A scattered value would be lost for ever, and a task that
@@ -70,7 +70,7 @@ def itself(thing: Any) -> Any:
     return thing
 
 
-def started(client: Client, call: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
+def start(client: Client, call: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
     """A future of a call of the client, which begins at once; the caller may wait for it with any timeout."""
     return asyncio.run_coroutine_threadsafe(call, client.loop.asyncio_loop)  # type: ignore[union-attr]
 
@@ -93,7 +93,7 @@ class Fetch:
                 self.future.result()  # raises: only errors can be had without waiting
             if status != "finished":
                 raise TimeoutError
-            self._call = started(self.client, self.client.gather(self.future, asynchronous=True))
+            self._call = start(self.client, self.client.gather(self.future, asynchronous=True))
         try:
             return self._call.result(timeout)
         except TimeoutError:
@@ -121,7 +121,7 @@ def results(client: Client, submit: Callable[[list[str] | None], Sequence[Future
         pending = [Fetch(client, each) for each in futures]
         try:
             with plainly():
-                return [_awaited(each, partial(_is_any_silent, client, ignored)) for each in pending]
+                return [_wait_for(each, partial(_is_any_silent, client, ignored)) for each in pending]
         except _SilentError:
             continue
         except LOST:
@@ -138,7 +138,7 @@ class _SilentError(Exception):
     """A worker has fallen silent."""
 
 
-def _awaited(pending: "Fetch | concurrent.futures.Future[Any]", is_silent: Callable[[], bool]) -> Any:
+def _wait_for(pending: "Fetch | concurrent.futures.Future[Any]", is_silent: Callable[[], bool]) -> Any:
     """The result of a task or a call; raises `_SilentError` once `is_silent` holds."""
     while True:
         try:
@@ -221,13 +221,13 @@ def on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dic
     """Run a function on every worker and return the results by address, without workers that die or are silent."""
     n_workers(client)  # waits if there is none: a lost worker may be about to come back
     asked = {
-        address: started(client, client.run(function, *arguments, workers=[address], asynchronous=True))
+        address: start(client, client.run(function, *arguments, workers=[address], asynchronous=True))
         for address in addresses(client)
     }
     found: dict[str, Any] = {}
     for address, each in asked.items():
         try:
-            found |= _awaited(each, partial(_is_silent, client, address))
+            found |= _wait_for(each, partial(_is_silent, client, address))
         except (_SilentError, OSError, *LOST):
             check_connected(client)
             each.cancel()

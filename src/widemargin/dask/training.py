@@ -100,9 +100,9 @@ def train(
     shown = Shown(plain)
     with kept as folder, shown.progress:
         runs = Runs(client, Path(folder), checkpoint is not None, resume, checkpoint_seconds, made, patience, shown)
-        found = surveyed(client, kind, plain, pieces)
+        found = survey_pieces(client, kind, plain, pieces)
         view = tagged_view(runs, kind, plain, found)
-        return runs.trained(kind, plain, found, view, dev, callbacks)
+        return runs.train(kind, plain, found, view, dev, callbacks)
 
 
 class Surveyed(NamedTuple):
@@ -160,7 +160,7 @@ class Runs:
     patience: float
     shown: Shown
 
-    def trained(
+    def train(
         self,
         kind: Kind,
         parameters: Any,
@@ -174,7 +174,7 @@ class Runs:
         plan = Plan.of(parameters)
         folder = self.folder / within
         folder.mkdir(parents=True, exist_ok=True)
-        compiled, about = compiled_here(self.client, kind, parameters, found, dev, view)
+        compiled, about = compile_here(self.client, kind, parameters, found, dev, view)
         shared = worker.Shared(kind, parameters, found.survey, view)
         carrier = DaskCarrier(
             self.client, uuid4().hex[:8], worker.own_piece, shared, list(found.pieces.values()), self.patience
@@ -235,8 +235,8 @@ def _tagger(runs: Runs, parameters: Any, found: Surveyed, view: TagsOf) -> Any:
         return kind.load("model").load(kept)
     name_run(run_name(f"a tagger for {view.name}", view.fold, view.n_folds), [runs.shown.aside])
     own = tagger_parameters(parameters, **({} if view.fold is None else QUICK))
-    seen = surveyed(runs.client, kind, own, found.pieces, view)
-    model, solution, *_ = runs.trained(kind, own, seen, view, within=f"tagger-{where}")
+    seen = survey_pieces(runs.client, kind, own, found.pieces, view)
+    model, solution, *_ = runs.train(kind, own, seen, view, within=f"tagger-{where}")
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt  # there is no parser yet that could be kept
     if runs.keeps:
@@ -266,7 +266,7 @@ def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> Non
         raise WidemarginError("there is nothing to resume from without a checkpoint")
 
 
-def surveyed(
+def survey_pieces(
     client: Client, kind: Kind, parameters: Any, pieces: dict[int, Any], view: worker.View | None = None
 ) -> Surveyed:
     """Survey the pieces on the workers, in a tree."""
@@ -280,7 +280,7 @@ def surveyed(
             for k, piece in pieces.items()
         ]
         there = [client.submit(worker.exists, each, **options) for each in found]
-        return [*there, _reduced(found, partial(client.submit, worker.merged, **options))]
+        return [*there, _reduce(found, partial(client.submit, worker.merge, **options))]
 
     *there, survey = results(client, submit)
     if survey is None:
@@ -288,7 +288,7 @@ def surveyed(
     return Surveyed({k: piece for (k, piece), each in zip(pieces.items(), there, strict=True) if each}, survey)
 
 
-def compiled_here(
+def compile_here(
     client: Client, kind: Kind, parameters: Any, found: Surveyed, dev: Any, view: worker.View | None
 ) -> tuple[Compiled[Any], dict[str, Any]]:
     """Compile the first example, to make a model from, and the development data; with facts about the first file."""
@@ -301,7 +301,7 @@ def compiled_here(
     return kind.load("compile")(parameters, sample._replace(dev=dev), survey=found.survey), about
 
 
-def _reduced(futures: list[Future[Any]], merge: Callable[..., Future[Any]]) -> Future[Any]:
+def _reduce(futures: list[Future[Any]], merge: Callable[..., Future[Any]]) -> Future[Any]:
     """One future from many, neighbours first."""
     while len(futures) > 1:
         pairs = [futures[k : k + 2] for k in range(0, len(futures), 2)]

@@ -14,10 +14,10 @@ import numpy as np
 from distributed import get_worker
 
 from widemargin.core.examples import Latent
-from widemargin.dask.data import OneFile, as_data, n_inputs, taken
+from widemargin.dask.data import OneFile, as_data, n_inputs, take
 from widemargin.errors import WidemarginError
 from widemargin.parts import part_of
-from widemargin.parts.messages import Call, Missing, Past, Settled
+from widemargin.parts.messages import Call, Missing, Outcome, Past
 from widemargin.parts.part import Part
 from widemargin.parts.team import About
 from widemargin.tasks import Kind
@@ -53,7 +53,7 @@ def about(piece: Any, number: int) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from None
 
 
-def seen(piece: Any, number: int, view: View | None) -> Data:
+def viewed_data(piece: Any, number: int, view: View | None) -> Data:
     """The data of a piece, as the view shows them."""
     with about(piece, number):
         data = as_data(piece)
@@ -62,7 +62,7 @@ def seen(piece: Any, number: int, view: View | None) -> Data:
 
 def survey(kind: Kind, parameters: Parameters, piece: Any, number: int, view: View | None = None) -> Survey | None:
     """The survey of a piece; None if it has no examples."""
-    data = seen(piece, number, view)
+    data = viewed_data(piece, number, view)
     if not n_inputs(data.X):
         return None
     with about(piece, number):
@@ -75,7 +75,7 @@ def exists(found: Survey | None) -> bool:
     return found is not None
 
 
-def merged(one: Survey | None, two: Survey | None) -> Survey | None:
+def merge(one: Survey | None, two: Survey | None) -> Survey | None:
     """The survey of two pieces, one after the other; None if neither has examples."""
     return two if one is None else one if two is None else one.merged(two)
 
@@ -84,13 +84,13 @@ def sample(piece: Any) -> tuple[Data, dict[str, Any]]:
     """The first example of a piece, from which the driver can make a model, and facts about its file."""
     if isinstance(piece, OneFile):
         corpus = piece.read()
-        return taken(Data(corpus.X, corpus.y), np.zeros(1, dtype=np.int64)), corpus.about
-    return taken(as_data(piece), np.zeros(1, dtype=np.int64)), {}
+        return take(Data(corpus.X, corpus.y), np.zeros(1, dtype=np.int64)), corpus.about
+    return take(as_data(piece), np.zeros(1, dtype=np.int64)), {}
 
 
 def own_piece(shared: Shared, piece: Any, number: int) -> Part:
     """A part that compiles its own piece."""
-    data = seen(piece, number, shared.view)
+    data = viewed_data(piece, number, shared.view)
     with about(piece, number):
         compiled = shared.kind.load("compile")(shared.parameters, data, survey=shared.survey)
         if isinstance(compiled.examples, Latent):
@@ -116,7 +116,7 @@ class Host:
 
 
 _HOSTS: dict[tuple[str, int], Host] = {}
-_TOLD: dict[str, tuple[int, Settled]] = {}  # the number of rounds of each run, and the end of the last one
+_TOLD: dict[str, tuple[int, Outcome]] = {}  # the number of rounds of each run, and the end of the last one
 _NEWS = threading.Condition()  # guards _TOLD, and wakes tasks that wait for it
 _GATE = threading.Lock()
 LONGEST_WAIT = 60.0  # seconds for news of the last round, which may come after the task that needs it
@@ -127,15 +127,15 @@ def _host(run: str, number: int) -> Host:
         return _HOSTS.setdefault((run, number), Host())
 
 
-def tell(run: str, rounds: int, settled: Settled) -> None:
+def tell(run: str, rounds: int, settled: Outcome) -> None:
     """Store the end of the last of `rounds` rounds, for all parts of the run in this process."""
     with _NEWS:
-        if _told(run)[0] < rounds:
+        if _news(run)[0] < rounds:
             _TOLD[run] = rounds, settled
         _NEWS.notify_all()
 
 
-def _told(run: str) -> tuple[int, Settled | None]:
+def _news(run: str) -> tuple[int, Outcome | None]:
     return _TOLD.get(run, (-1, None))
 
 
@@ -147,8 +147,8 @@ def perform(run: str, number: int, call: Call, told: bool) -> Any:
             return Missing()
         if told and host.part.rounds == call.rounds - 1:
             with _NEWS:
-                _NEWS.wait_for(lambda: _told(run)[0] >= call.rounds, LONGEST_WAIT)
-                rounds, settled = _told(run)
+                _NEWS.wait_for(lambda: _news(run)[0] >= call.rounds, LONGEST_WAIT)
+                rounds, settled = _news(run)
             call = replace(call, settled=settled if rounds == call.rounds else None)
         return call.on(host.part)
 

@@ -23,7 +23,7 @@ from widemargin._types import FloatVector
 from widemargin.core.choices import Loss
 from widemargin.core.dense import inner
 from widemargin.core.solver import Solver, number
-from widemargin.parts.messages import LARGEST_SEED, Change, Order, Settled
+from widemargin.parts.messages import LARGEST_SEED, Change, Order, Outcome
 from widemargin.parts.problem import PartedProblem, zero
 
 CAUTION = 0.8
@@ -73,19 +73,19 @@ class Cocoa(Solver):
         linear = linear_after = 0.0
         mass = np.zeros(3)
         for _, report in problem.reports(order):
-            report.change.added(change)
+            report.change.add_to(change)
             linear, linear_after, mass = linear + report.linear, linear_after + report.linear_after, mass + report.mass
         slope = linear_after - linear - inner(state.w, change) - float(mass[1])
         step = best_share(slope, 0.5 * inner(change, change) + float(mass[2]))
         if step < 1.0:
             change *= step
-        settled = Settled(Change.of(change), step)
+        settled = Outcome(Change.of(change), step)
         linear += step * (linear_after - linear)
         of_mass = float(mass[0] + step * mass[1] + step**2 * mass[2])
         if problem.team.strangers:
-            settled, linear, of_mass = problem.held(order, state.w)
+            settled, linear, of_mass = problem.end_of_held(order, state.w)
             step = 0.0  # no momentum
-        settled.change.added(state.w)
+        settled.change.add_to(state.w)
         state.dual = max(state.dual, problem.reported_bound(linear, state.w, of_mass))
         self._accelerate(state, step)
         state.rounds += 1

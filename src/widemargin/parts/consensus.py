@@ -32,7 +32,7 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.choices import Loss
 from widemargin.core.dense import inner
 from widemargin.core.solver import Solver, number
-from widemargin.parts.messages import LARGEST_SEED, NOTHING, Change, Common, Order, Pulls, Settled
+from widemargin.parts.messages import LARGEST_SEED, NOTHING, Change, Common, Order, Outcome, Pulls
 from widemargin.parts.problem import PartedProblem, zero
 
 LENGTH, MOMENTUM = 1.5, 0.3  # by measurement on tags, names and addresses (benchmarks/scale.py)
@@ -95,20 +95,20 @@ class Consensus(Solver):
         change, pulls = np.zeros(problem.n_weights), Pulls(problem.n_weights)
         linear = mass = apart = 0.0
         for _, report in problem.reports(order):
-            report.change.added(change)
+            report.change.add_to(change)
             pulls.add(report.change.indices)
             linear, mass = linear + report.linear_after, mass + sum(report.mass)
             apart += inner(report.change.values, report.change.values)
         if inner(change, change) < AGREEMENT * apart:  # the changes of the parts cancel each other
             state.sigma = SHORTER * sigma
-        indices, counts = pulls.found()
+        indices, counts = pulls.counts()
         state.anew = bool(problem.team.strangers)
         if state.anew:
-            settled, linear, mass = problem.held(order, state.w)
-            settled.change.added(state.w)
+            settled, linear, mass = problem.end_of_held(order, state.w)
+            settled.change.add_to(state.w)
             state.z[:] = state.u[:] = state.w
         else:
-            settled = Settled(Change.of(change, indices), pulls=counts)
+            settled = Outcome(Change.of(change, indices), pulls=counts)
             before = Change(state.moved, state.by)
             Common(state.w, state.z, state.u).follow(settled.change, counts, before, sigma, momentum)
         state.moved, state.by = settled.change

@@ -18,7 +18,7 @@ from widemargin.core.choices import Loss, Penalty
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Movable, Solver, number
-from widemargin.parts.messages import LARGEST_SEED, Change, Look, Order, Report, Seen, Settled
+from widemargin.parts.messages import LARGEST_SEED, Change, Look, Order, Outcome, Report, Seen
 from widemargin.parts.part import Part, Saved
 from widemargin.parts.problem import PartedProblem, zero
 from widemargin.solvers.adaptive import AdaptiveState
@@ -63,12 +63,12 @@ class Mixing(Solver):
         change, mean = np.zeros(problem.n_weights), np.zeros(problem.n_weights)
         for k, report in problem.reports(order):
             share = problem.example_weight[k] / max(total, 1e-300)
-            report.change.added(change, share)
+            report.change.add_to(change, share)
             if report.mean is not None:
-                report.mean.added(mean, share)
+                report.mean.add_to(mean, share)
         mean += state.w
-        settled = Settled(Change.of(change))
-        settled.change.added(state.w)
+        settled = Outcome(Change.of(change))
+        settled.change.add_to(state.w)
         state.mean = mean
         state.rounds += 1
         problem.end(order, settled)
@@ -87,9 +87,9 @@ class MixedPart(Part):
         super().__init__(problem, solver, number)
         self.w: FloatVector = np.zeros(problem.n_weights)
 
-    def settle(self, settled: Settled) -> None:
+    def settle(self, settled: Outcome) -> None:
         """Go on from the mixture."""
-        settled.change.added(self.w)
+        settled.change.add_to(self.w)
         self.state.move(self.w)
         super().settle(settled)
 

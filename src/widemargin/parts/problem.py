@@ -22,7 +22,7 @@ from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.objective import Objective
 from widemargin.core.oracle import Meter
 from widemargin.errors import UnsupportedError
-from widemargin.parts.messages import NOTHING, Change, Hold, Look, Order, Report, Seen, Settled, Sums
+from widemargin.parts.messages import NOTHING, Change, Hold, Look, Order, Outcome, Report, Seen, SparseEvidence
 from widemargin.parts.team import Team
 
 
@@ -93,13 +93,13 @@ class PartedProblem:
             self.meter.count(report.calls, report.seconds / self.n_blocks)
             yield k, report
 
-    def held(self, order: Order, w: FloatVector) -> tuple[Settled, float, float]:
+    def end_of_held(self, order: Order, w: FloatVector) -> tuple[Outcome, float, float]:
         """The end of a round at w = Σ_k v_k by the actual α of all parts, if `w` differs; Σ bα and the mass term."""
         held = [each.sums for _, each in self.team.ask(Hold(order), self.may_end)]
         evidence = together(held, self.n_weights)
-        return Settled(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
+        return Outcome(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
 
-    def end(self, order: Order, settled: Settled) -> None:
+    def end(self, order: Order, settled: Outcome) -> None:
         """End a round, and save the parts if it is time to."""
         self.team.settle(order, settled)
         self.team.save(self.may_end)
@@ -161,12 +161,12 @@ def zero(problem: PartedProblem, w: FloatVector | None, cuts: Any) -> FloatVecto
     return np.zeros(problem.n_weights)
 
 
-def together(sums: Sequence[Sums], n_weights: int) -> Evidence:
+def together(sums: Sequence[SparseEvidence], n_weights: int) -> Evidence:
     """The evidence of all parts, added up on the safe side of rounding."""
     linear, quadratic, s, most, off = 0.0, 0.0, np.zeros(n_weights), np.inf, 0.0
     share = UNIT * (len(sums) + 1)
     for each in sums:
-        each.s.added(s)
+        each.s.add_to(s)
         linear += each.linear - share * abs(each.linear)
         quadratic += each.quadratic * (1.0 + share)
         off += each.off + share * sqrt(inner(each.s.values, each.s.values))

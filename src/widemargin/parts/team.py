@@ -6,7 +6,7 @@ bit, as if it had never been lost. The rounds are kept in a `Journal`.
 
 A rebuilt part proves by its `Mark` that it equals the lost one. If its data have changed meanwhile, training stops. If
 it computes differently, for example on another kind of processor, its α no longer add up to its share of the driver's
-w. It is then one of the `strangers`, and the round ends at the sum of the actual α (`PartedProblem.held`).
+w. It is then one of the `strangers`, and the round ends at the sum of the actual α (`PartedProblem.end_of_held`).
 
 A folder that workers can reach, too, holds parts and rounds. A folder that only the driver can reach holds only rounds,
 and lost parts repeat all of them. Without a folder rounds are kept in memory. Three generations of saved parts are
@@ -29,7 +29,7 @@ from widemargin.core.examples import count_unreachable
 from widemargin.core.model_file import read_model, write_model
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError, WidemarginError
-from widemargin.parts.messages import Call, Change, Held, Mark, Missing, Order, Past, Report, Save, Settled, n_bytes
+from widemargin.parts.messages import Call, Change, Held, Mark, Missing, Order, Outcome, Past, Report, Save, n_bytes
 from widemargin.parts.part import Part
 
 LOG = logging.getLogger(__name__)
@@ -116,11 +116,11 @@ class Generation(NamedTuple):
             Path(path).unlink(missing_ok=True)
 
 
-class Round(NamedTuple):
+class PastRound(NamedTuple):
     """A round as it was ordered and settled, and the marks of all parts after it."""
 
     order: Order
-    settled: Settled
+    settled: Outcome
     marks: tuple[Mark, ...]
 
 
@@ -136,18 +136,18 @@ class Journal:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, shared: bool = False, seconds: float = 30.0):
         self.folder, self.shared, self.seconds = None if folder is None else Path(folder), shared, seconds
-        self._rounds: dict[int, Round] = {}
+        self._rounds: dict[int, PastRound] = {}
         self._generations: list[Generation] = []
         self._last = perf_counter()
         if self.folder is not None:
             self._find()
 
-    def append(self, order: Order, settled: Settled, marks: Sequence[Mark], number: int) -> None:
+    def append(self, order: Order, settled: Outcome, marks: Sequence[Mark], number: int) -> None:
         """Keep round `number`; generations after it belong to an aborted run and are removed."""
         while self._generations and self._generations[-1].rounds > number:
             self._generations.pop().remove()
         if self.folder is None:
-            self._rounds[number] = Round(order, settled, tuple(marks))
+            self._rounds[number] = PastRound(order, settled, tuple(marks))
         else:
             about = {"structure": STRUCTURE, **order._asdict(), "step": settled.step, "marks": list(map(list, marks))}
             pulls = {} if settled.pulls is None else {"pulls": settled.pulls}
@@ -174,7 +174,7 @@ class Journal:
         assert self.folder is not None
         return Save(os.fspath(self.folder))
 
-    def saved(self, rounds: int, paths: Sequence[str]) -> None:
+    def note_saved(self, rounds: int, paths: Sequence[str]) -> None:
         """Note that all parts were saved; remove older generations, and rounds before the oldest one kept."""
         self._generations.append(Generation(rounds, dict(enumerate(paths))))
         self._last = perf_counter()
@@ -183,7 +183,7 @@ class Journal:
             for number in range(self._generations[0].rounds):
                 self._path(number).unlink(missing_ok=True)
 
-    def _round(self, number: int) -> Round:
+    def _round(self, number: int) -> PastRound:
         if self.folder is None:
             return self._rounds[number]
         path = self._path(number)
@@ -195,7 +195,7 @@ class Journal:
         change = Change(indices.copy(), stored.vector("values", np.float64, len(indices)).copy())
         order = Order(*(found[name] for name in Order._fields))
         pulls = stored.vector("pulls", np.uint8, len(indices)).copy() if "pulls" in stored.tensors else None
-        return Round(order, Settled(change, found["step"], pulls), tuple(Mark(*each) for each in found["marks"]))
+        return PastRound(order, Outcome(change, found["step"], pulls), tuple(Mark(*each) for each in found["marks"]))
 
     def _path(self, number: int) -> Path:
         assert self.folder is not None
@@ -227,7 +227,7 @@ class Team:
         self.carrier, self.journal = carrier, journal or Journal()
         self.n_parts = carrier.n_parts
         self.rounds, self.sent, self.received, self.rebuilt = 0, 0, 0, 0
-        self.last: Settled | None = None
+        self.last: Outcome | None = None
         self._behind: set[int] = set()  # parts that do not yet know the end of the last round
         self.about: dict[int, About] = {}
         self.strangers: set[int] = set()  # parts whose α do not add up to their share of the driver's w
@@ -238,7 +238,7 @@ class Team:
         self.rounds, self._behind, self.last = rounds, set(), None
         self._rebuild(range(self.n_parts), watch)
 
-    def settle(self, order: Order, settled: Settled) -> None:
+    def settle(self, order: Order, settled: Outcome) -> None:
         """End a round; parts learn of it with their next tasks."""
         marks = [self.about[k].mark._replace(path=self._paths[k]) for k in range(self.n_parts)]
         self.journal.append(order, settled, marks, self.rounds)
@@ -252,7 +252,7 @@ class Team:
         waiting, following, rebuilds = list(range(self.n_parts)), 0, 0
         while waiting:
             calls = {k: Call(self.rounds, self.last if k in self._behind else None, task) for k in waiting}
-            self.sent += sum(call.n_bytes for call in calls.values())
+            self.sent += sum(map(n_bytes, calls.values()))
             lost: list[int] = []
             for k, reply in self.carrier.ask(calls, watch):
                 if isinstance(reply, Missing):
@@ -301,4 +301,4 @@ class Team:
         """Save all parts if they can reach the journal's folder and the last save is long enough ago."""
         if self.journal.is_due():
             paths = [path for _, path in self.ask(self.journal.saving(), watch)]
-            self.journal.saved(self.rounds, paths)
+            self.journal.note_saved(self.rounds, paths)
