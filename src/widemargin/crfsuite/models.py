@@ -172,7 +172,7 @@ class SingleSequences:
         return float(emission[np.arange(len(labels)), labels].sum() + pairs + begin[labels[0]] + end[labels[-1]])
 
 
-class Opened(NamedTuple):
+class OpenModel(NamedTuple):
     """The chain of a model, and what the model consists of: the file's header and contents, or a model of our own."""
 
     chain: SingleSequences
@@ -194,15 +194,15 @@ class Opened(NamedTuple):
             self.model.check_probable()
 
 
-def of_crfsuite(source: str | bytes, beginning: bytes) -> Opened:
+def of_crfsuite(source: str | bytes, beginning: bytes) -> OpenModel:
     """The model in a file of CRFsuite's, given by its path or its bytes, and its first bytes."""
     file, name = read_lcrf(source), "in memory" if isinstance(source, bytes) else source
     ends = np.zeros(len(file.labels))
     chain = SingleSequences(file.labels, file.alphabet(name), file.rows(), file.table(), ends, ends)
-    return Opened(chain, _layout(beginning), file)
+    return OpenModel(chain, _layout(beginning), file)
 
 
-def of_our_own(path: str | os.PathLike[str]) -> Opened:
+def of_our_own(path: str | os.PathLike[str]) -> OpenModel:
     """The tagger of ready-made features in a model file of our own."""
     from widemargin.tasks.base import load_model
     from widemargin.text.records import RecordExtractor
@@ -214,7 +214,7 @@ def of_our_own(path: str | os.PathLike[str]) -> Opened:
     weights = model.predictor.weights
     ends = weights.begin, weights.end
     chain = SingleSequences(model.code_names, extractor.index, weights.thin_emission, weights.transition, *ends)
-    return Opened(chain, model=model)
+    return OpenModel(chain, model=model)
 
 
 def _layout(content: bytes) -> Layout:

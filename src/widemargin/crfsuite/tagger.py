@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix
-from widemargin.crfsuite.items import ItemSequence, spelt, whole
-from widemargin.crfsuite.models import Opened, of_crfsuite, of_our_own, recent
+from widemargin.crfsuite.items import ItemSequence, as_text, whole
+from widemargin.crfsuite.models import OpenModel, of_crfsuite, of_our_own, recent
 from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout, Weights
 
 FIELDS = {
@@ -76,7 +76,7 @@ class Tagger:
         self._forget()
 
     def _forget(self) -> None:
-        self._model: Opened | None = None
+        self._model: OpenModel | None = None
         self._numbers: dict[str, int] = {}
         self._scores: FloatMatrix = np.empty((0, 0))
         self._rows: list[list[float]] = []
@@ -98,10 +98,10 @@ class Tagger:
         if beginning.startswith(MAGIC):
             if len(beginning) <= HEADER.size:
                 raise ValueError(f"Model file {name!r} doesn't have a complete header")
-            return self._opened(recent(about, partial(of_crfsuite, path, beginning)))
+            return self._use(recent(about, partial(of_crfsuite, path, beginning)))
         if beginning[8:9] != b"{":
             raise ValueError(f"Invalid model file {name!r}")
-        return self._opened(recent(about, partial(of_our_own, path)))
+        return self._use(recent(about, partial(of_our_own, path)))
 
     def open_inmemory(self, value: bytes) -> "closing[Tagger]":
         """Open the content of a model file of CRFsuite's."""
@@ -111,9 +111,9 @@ class Tagger:
             raise ValueError("Invalid model")
         if len(value) < HEADER.size:
             raise ValueError("Invalid model: incomplete header")
-        return self._opened(of_crfsuite(value, value))
+        return self._use(of_crfsuite(value, value))
 
-    def _opened(self, model: Opened) -> "closing[Tagger]":
+    def _use(self, model: OpenModel) -> "closing[Tagger]":
         self._forget()
         self._model = model
         return closing(self)
@@ -122,7 +122,7 @@ class Tagger:
         """Forget the model."""
         self._forget()
 
-    def _ready(self) -> Opened:
+    def _ready(self) -> OpenModel:
         if self._model is None:
             raise ValueError("The tagger is not opened")
         return self._model
@@ -152,7 +152,7 @@ class Tagger:
         model, n = self._ready(), len(self._scores)
         if not n:
             return 0.0
-        wanted = [spelt(label) for label in yseq]
+        wanted = [as_text(label) for label in yseq]
         if len(wanted) != n:
             raise ValueError(f"The numbers of items and labels differ: |x| = {n}, |y| = {len(wanted)}")
         codes = np.array([self._number(label) for label in wanted], dtype=np.int32)
@@ -163,7 +163,7 @@ class Tagger:
         rows = self._rows
         if type(pos) is int and 0 <= pos < len(rows) and type(y) is str and y in self._numbers:
             return rows[pos][self._numbers[y]]  # the usual case: sums are known, and arguments need no checks
-        label, place = spelt(y), whole(pos)
+        label, place = as_text(y), whole(pos)
         model, n = self._ready(), len(self._scores)
         if not n:
             return 0.0
@@ -187,7 +187,7 @@ class Tagger:
             raise RuntimeError(f"Failed to convert into label identifier: {label}")
         return self._numbers[label]
 
-    def _sums(self, model: Opened) -> float:
+    def _sums(self, model: OpenModel) -> float:
         """log Z of the current sequence; the probability of each label at each position is then in `_rows`."""
         if not self._rows:
             model.check_probable()
@@ -214,11 +214,11 @@ class Tagger:
 def parsed_dump(file: ChainFile, layout: Layout) -> ParsedDump:
     """A model as dicts."""
     dump, labels, attributes = ParsedDump(), file.labels, list(file.attributes)
-    dump.header = {name: _spelt(name, getattr(layout, ours)) for name, ours in FIELDS.items()}
+    dump.header = {name: _in_header(name, getattr(layout, ours)) for name, ours in FIELDS.items()}
     dump.labels = {name: str(number) for number, name in enumerate(labels)}
     dump.attributes = {name: str(number) for number, name in enumerate(attributes)}
-    dump.transitions = _rounded(file.transitions, labels, labels)
-    dump.state_features = _rounded(file.states, attributes, labels)
+    dump.transitions = _by_name(file.transitions, labels, labels)
+    dump.state_features = _by_name(file.states, attributes, labels)
     return dump
 
 
@@ -234,13 +234,13 @@ def dump_text(dump: ParsedDump) -> str:
     return "".join("\n".join([f"{name} = {{", *lines, "}", "", ""]) for name, lines in sections.items())
 
 
-def _spelt(name: str, value: Any) -> str:
+def _in_header(name: str, value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("ascii")
     return f"0x{value:X}" if name.startswith("off_") else str(value)
 
 
-def _rounded(weights: Weights, sources: Sequence[str], targets: Sequence[str]) -> dict[tuple[str, str], float]:
+def _by_name(weights: Weights, sources: Sequence[str], targets: Sequence[str]) -> dict[tuple[str, str], float]:
     """The weights by the names of what they connect."""
     triples = zip(*(part.tolist() for part in weights), strict=True)
     return {(sources[source], targets[target]): float(f"{weight:f}") for source, target, weight in triples}

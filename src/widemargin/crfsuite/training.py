@@ -5,7 +5,7 @@
     ap, pa           f_k / instances < epsilon
     arow             f_k / instances ≤ epsilon
 
-with f_k the loss that iteration k prints and ∇ the shortest subgradient. `Course` looks at them after every iteration.
+with f_k the loss that iteration k prints and ∇ the shortest subgradient. `LoggedRun` looks at them after each.
 """
 
 import os
@@ -39,7 +39,7 @@ CONVERGED, STOPPED, EXHAUSTED = "convergence", "stopping criteria", "maximum num
 CRITERION = "stopping criterion"
 
 
-class Report(NamedTuple):
+class IterationReport(NamedTuple):
     """The loss of an iteration, its lines in the log and, if it is the last, the reason."""
 
     loss: float
@@ -47,7 +47,7 @@ class Report(NamedTuple):
     ends: str = ""
 
 
-class Course:
+class LoggedRun:
     """Watches a run: writes the log, and applies the stop rules among the parameters `values`."""
 
     def __init__(self, algorithm: str, values: Mapping[str, Any], log: Log, score: "HeldOut | None") -> None:
@@ -80,7 +80,7 @@ class Course:
         self.begin = perf_counter()
         return report.ends
 
-    def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         scale, size = self.scale, _norm(w)
         examples: Any = problem.examples
         self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.shape.n_labels))  # labels equally likely
@@ -93,10 +93,10 @@ class Course:
             f"Line search trials: {state.trials}",
             f"Line search step: {state.step:f}",
         ]
-        ends = CONVERGED if error <= self.values["epsilon"] * max(1.0, size) else self._stalled(loss, at_start=True)
-        return Report(loss, lines, ends or ("error code (-1001)" if state.stuck else ""))
+        ends = CONVERGED if error <= self.values["epsilon"] * max(1.0, size) else self._stall(loss, at_start=True)
+        return IterationReport(loss, lines, ends or ("error code (-1001)" if state.stuck else ""))
 
-    def _sgd(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _sgd(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         loss, epochs = self.scale * (problem.primal_estimate(w) or 0.0), len(self.losses) + 1
         rate = state.eta0 / (1.0 + state.eta0 * epochs / problem.C) ** 0.75
         lines = [
@@ -104,9 +104,9 @@ class Course:
             f"Learning rate (eta): {rate:f}",
             f"Total number of feature updates: {state.t}",
         ]
-        return Report(loss, lines, self._stalled(loss, at_start=False))
+        return IterationReport(loss, lines, self._stall(loss, at_start=False))
 
-    def _mistakes(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _mistakes(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         examples: Any = problem.examples
         if self.algorithm == "averaged-perceptron":
             loss = float((examples.seen / np.maximum(examples.lengths, 1)).sum())
@@ -115,15 +115,15 @@ class Course:
         mean, epsilon = loss / max(problem.examples.n_examples, 1), self.values["epsilon"]
         over = mean < epsilon or (mean == epsilon and self.algorithm == "arow")
         size = _norm(state.w if self.algorithm == "passive-aggressive" else w)  # as CRFsuite prints it
-        return Report(loss, [f"Feature norm: {size:f}"], CRITERION if over else "")
+        return IterationReport(loss, [f"Feature norm: {size:f}"], CRITERION if over else "")
 
-    def _other(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _other(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         primal = problem.primal_estimate(w)
         gap = relative_gap(primal, solver.dual(problem, state))
         lines = [f"Feature norm: {_norm(w):f}", f"Active features: {np.count_nonzero(w)}"]
-        return Report(primal or 0.0, lines + ([] if gap is None else [f"Gap: {gap:f}"]))
+        return IterationReport(primal or 0.0, lines + ([] if gap is None else [f"Gap: {gap:f}"]))
 
-    def _stalled(self, loss: float, *, at_start: bool) -> str:
+    def _stall(self, loss: float, *, at_start: bool) -> str:
         """The stop rule if the loss fell by less than delta over a period; `at_start` lets it begin at w = 0."""
         period, delta, done = self.values["period"], self.values["delta"], len(self.losses) + 1
         if period < 1 or done - period < (0 if at_start else 1):
@@ -195,17 +195,17 @@ def train(
         log(f"Holdout group: {holdout + 1}", "")
     attributes, given, held = instances.parts(holdout)
     labels = list(instances.labels)
-    chain = _generated(given, len(attributes), len(labels), values, log)
+    chain = _generate(given, len(attributes), len(labels), values, log)
     score = None if held is None else HeldOut(chain, held, labels)
-    log(*_announced(algorithm, values, len(given.indptr) - 1))
+    log(*_announcement(algorithm, values, len(given.indptr) - 1))
     begin = perf_counter()
-    w = _trained(chain, given, Course(algorithm, values, log, score), plan)
+    w = _fit(chain, given, LoggedRun(algorithm, values, log, score), plan)
     log(f"Total seconds required for training: {perf_counter() - begin:.3f}", "")
     if path:
         _store(labels, attributes, chain, w, path, log)
 
 
-def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], log: Log) -> SelectedChain:
+def _generate(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], log: Log) -> SelectedChain:
     """The shape of the chain: which features and transitions have weights."""
     begin = perf_counter()
     own = {name: value for name, value in values.items() if name.startswith("feature.")}
@@ -223,7 +223,7 @@ def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[
     return chain
 
 
-def _announced(algorithm: str, values: Mapping[str, Any], n_instances: int) -> Iterator[str]:
+def _announcement(algorithm: str, values: Mapping[str, Any], n_instances: int) -> Iterator[str]:
     """The parameters of training as the log names them."""
     own = {name: value for name, value in values.items() if not name.startswith("feature.")}
     calibration = {name: own.pop(name) for name in [*own] if name.startswith("calibration.")}
@@ -245,9 +245,9 @@ def _described(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: {printed}"
 
 
-def _trained(chain: SelectedChain, given: Chains, course: Course, plan: Plan) -> FloatVector:
+def _fit(chain: SelectedChain, given: Chains, watched: LoggedRun, plan: Plan) -> FloatVector:
     """The trained weights; empty if the chain has none."""
-    lbfgs, sgd, log = course.algorithm == "lbfgs", course.algorithm == "l2sgd", course.log
+    lbfgs, sgd, log = watched.algorithm == "lbfgs", watched.algorithm == "l2sgd", watched.log
     if not chain.n_weights:
         log(f"{'L-BFGS' if lbfgs else 'Training'} terminated with error code (-1020)")
         return np.empty(0)
@@ -255,20 +255,20 @@ def _trained(chain: SelectedChain, given: Chains, course: Course, plan: Plan) ->
     n_threads = count_threads(-1) if examples.work.sum() > LITTLE else 1
     problem = replace(plan, n_threads=n_threads).problem(examples)
     chosen: Any = plan.solver
-    if course.algorithm in PARAMETERS and not lbfgs:
+    if watched.algorithm in PARAMETERS and not lbfgs:
         chosen = replace(chosen, batch_size=min(MOST_AT_ONCE, max(1, examples.n_examples // FEWEST_BATCHES)))
     with open_run(problem, chosen, stop=plan.stop) as run:
         run.start()
         for state in run.epochs():
-            run.reason = course.look(problem, chosen, state)
+            run.reason = watched.look(problem, chosen, state)
         solution = run.solution()
     why = EXHAUSTED if solution.stopped == "epochs" else solution.stopped
     what = why if why == CONVERGED or why.startswith("error") else f"the {why}"
     if lbfgs:
         log(f"L-BFGS {'resulted in' if why == CONVERGED else 'terminated with'} {what}")
     elif sgd:
-        log(f"SGD terminated with {what}", f"Loss: {course.losses[-1]:f}")
-    elif course.algorithm not in PARAMETERS:
+        log(f"SGD terminated with {what}", f"Loss: {watched.losses[-1]:f}")
+    elif watched.algorithm not in PARAMETERS:
         log(f"{solution}")
     elif why != EXHAUSTED:
         log(f"Terminated with {what}", "")

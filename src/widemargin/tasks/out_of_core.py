@@ -37,7 +37,6 @@ from widemargin._version import __version__
 from widemargin.core.header import Place, mapping, row, text, whole
 from widemargin.core.mapped import Pages, digest_of
 from widemargin.core.model_file import read_model, write_model
-from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
@@ -136,13 +135,10 @@ def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
     check_able(kind)
     write = partial(_write, task, kind, parameters, stream, data.told)
     stored, compiled = _from_cache(kind, parameters, stream, data, write)
-    found = stored.header["data"]
-    return replace(compiled, model=partial(_told, compiled.model, found)) if "format" in found else compiled
-
-
-def _told(make: Any, found: dict[str, Any], solution: Solution, summary: dict[str, Any]) -> Any:
-    """A model that records how its files were read."""
-    return make(solution, summary | {"data": found})
+    found = {"data": stored.header["data"]}
+    if "format" not in found["data"]:
+        return compiled
+    return replace(compiled, model=lambda solution, summary: compiled.model(solution, summary | found))
 
 
 def _from_cache(
@@ -152,7 +148,7 @@ def _from_cache(
 
     Whatever other runs do to the cache meanwhile, a run has the arrays that it wrote, or those of one whole entry.
     """
-    open_ = partial(_opened, kind, parameters, data)
+    open_ = partial(_open, kind, parameters, data)
     if stream.cache is None:
         cache, key = Path(tempfile.gettempdir()), None
     else:
@@ -197,7 +193,7 @@ def _write(
     about, size = dict[str, Any](), {"sequences": 0}
     if stream.paths() is None:
         for X, y in _batches(stream.source):
-            with _counted(size["sequences"]):
+            with _numbering(size["sequences"]):
                 arrays.add(Data(X, y))
             size["sequences"] += len(X)
             _tell(told, size["sequences"], folder)
@@ -232,7 +228,7 @@ def _batches(source: Any) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 @contextmanager
-def _counted(first: int) -> Iterator[None]:
+def _numbering(first: int) -> Iterator[None]:
     """Add the number of the first example of a piece to errors about it, since they count within the piece."""
     try:
         yield
@@ -265,7 +261,7 @@ def _key(kind: Kind, parameters: Parameters, stream: Stream) -> str | None:
     return blake2b(spelt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _opened(kind: Kind, parameters: Parameters, data: Data, folder: Path) -> tuple[Stored, Compiled[Any]]:
+def _open(kind: Kind, parameters: Parameters, data: Data, folder: Path) -> tuple[Stored, Compiled[Any]]:
     """The arrays in a folder, and the facts beside them; every file is compared with its digest when it is mapped."""
     stored = Stored(Place(f"the cache {folder}"), *read_model(folder / HEADER))
     if stored.checked({"structure": text(), "version": whole()})["version"] != VERSION:
