@@ -251,7 +251,7 @@ def _fit(chain: SelectedChain, given: Chains, watched: LoggedRun, plan: Plan) ->
     if not chain.n_weights:
         log(f"{'L-BFGS' if lbfgs else 'Training'} terminated with error code (-1020)")
         return np.empty(0)
-    examples = chain.examples(*given)
+    examples: Any = chain.examples(*given)
     n_threads = count_threads(-1) if examples.work.sum() > LITTLE else 1
     problem = replace(plan, n_threads=n_threads).problem(examples)
     chosen: Any = plan.solver

@@ -82,21 +82,25 @@ def is_distributed(data: Any) -> bool:
     return isinstance(data, str | os.PathLike | Files | Frame) or hasattr(data, "to_delayed")
 
 
-def pieces_of(client: Client, task: Task, kind: str, data: Any, n_parts: int | None) -> list[Any]:
-    """A piece for each part: `Data`, a file, or a future of a partition of a Dask collection.
+def pieces_of(
+    client: Client, task: Task | None, kind: str, data: Any, n_parts: int | None = None, *, gold: bool = True
+) -> list[Any]:
+    """A piece for each part: `Data`, a file, or a future of a partition of a Dask collection; or of its inputs alone.
 
-    `kind` is the name of the kind of model among those of the `task`.
+    `kind` is the name of the kind of model among those of the `task`. Without a task, files are read by a model.
     """
     if isinstance(data, str | os.PathLike):
         data = Files(data)
     if isinstance(data, Files):
-        if task.files is None:
+        if task is not None and task.files is None:
             raise DataError("this task has no files; give its examples as lists or as a Dask bag")
         return [OneFile(task, kind, path, data.reading) for path in data.paths(client)]
     if isinstance(data, Frame):
-        return list(data.pieces(client))
+        return list(data.pieces(client, gold=gold))
     if hasattr(data, "to_delayed"):
-        return list(Frame(data).pieces(client)) if hasattr(data, "columns") else partitions(client, data)
+        # A frame without outputs holds features, unless it says that it holds inputs.
+        is_frame = hasattr(data, "columns") and (gold or "X" in data.columns)
+        return list(Frame(data).pieces(client, gold=gold)) if is_frame else partitions(client, data)
     given = tuple(data)
     if any(hasattr(each, "to_delayed") for each in given):
         return together(client, *given)

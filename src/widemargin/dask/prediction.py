@@ -1,6 +1,5 @@
 """Prediction and evaluation on a cluster: data in pieces, and the model sent to every worker once."""
 
-import os
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import chain, pairwise
@@ -12,18 +11,15 @@ from distributed import Client, Future
 
 from widemargin.dask.cluster import hold, n_workers, results
 from widemargin.dask.data import (
-    Files,
     OneFile,
     about_file,
     as_data,
     is_distributed,
     n_inputs,
-    partitions,
     pieces_of,
     take,
     values,
 )
-from widemargin.dask.frames import Frame
 from widemargin.data.frames import FrameSequences
 from widemargin.errors import UnsupportedError
 from widemargin.report.evaluation import Evaluation
@@ -112,14 +108,8 @@ def _task_of(model: Model) -> tuple[Task, str]:
 
 def _inputs(client: Client, X: Any) -> list[Any]:
     """Inputs in pieces: futures of partitions, files, or shares of lists."""
-    if isinstance(X, str | os.PathLike):
-        X = Files(X)
-    if isinstance(X, Files):
-        return [OneFile(None, "", path, X.reading) for path in X.paths(client)]
-    if isinstance(X, Frame):
-        return list(X.pieces(client, gold=False))
-    if hasattr(X, "to_delayed"):
-        return Frame(X).pieces(client, gold=False) if "X" in getattr(X, "columns", ()) else partitions(client, X)
+    if is_distributed(X):
+        return pieces_of(client, None, "", X, gold=False)
     n = n_inputs(X)
     n_pieces = max(1, min(n, PIECES_A_WORKER * n_workers(client)))
     ends = [n * k // n_pieces for k in range(n_pieces + 1)]

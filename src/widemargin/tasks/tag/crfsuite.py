@@ -151,12 +151,12 @@ class SelectedFeatures(ChainFeatures):
 
     def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """Feature vectors of coefficients for all parts."""
-        shape, sizes = self.shape, self.most_entries[batch]
+        shape, sizes = self.shape, self.most_chosen[batch]
         room = int(sizes.sum()), int(sizes.max(initial=0))
         return _gather_counts(self.indptr, self.rows, shape.states, shape.pairs, shape.n_labels, batch, counts, *room)
 
     @cached_property
-    def most_entries(self) -> LongVector:
+    def most_chosen(self) -> LongVector:
         """Upper bounds on the entries of the feature vectors of each sequence."""
         ends = boundaries(np.diff(self.shape.states.indptr)[self.rows.indices])
         return np.diff(ends[self.rows.indptr[self.indptr]]) + len(self.shape.pairs)
