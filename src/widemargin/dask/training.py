@@ -211,7 +211,7 @@ class Runs:
 
 def tagged_view(runs: Runs, kind: Kind, parameters: Any, found: Surveyed) -> worker.View | None:
     """The sentences with predicted tags, as a parser shall see them; None if it learns no tags."""
-    learnt: TagColumns | None = kind.load("tags") if kind.tags else None
+    learnt: TagColumns | None = kind.tags
     wanted = [] if learnt is None else learnt.wanted(parameters, found.survey)
     if learnt is None or not wanted:
         return None
@@ -232,7 +232,7 @@ def _tagger(runs: Runs, parameters: Any, found: Surveyed, view: TagsOf) -> Any:
     where = view.name if view.fold is None else f"{view.name}-{view.fold + 1}"
     kept = Path(runs.folder) / f"tagger-{where}.wm"
     if runs.resume and kept.exists():
-        return kind.load("model").load(kept)
+        return kind.model().load(kept)
     name_run(run_name(f"a tagger for {view.name}", view.fold, view.n_folds), [runs.shown.aside])
     own = tagger_parameters(parameters, **({} if view.fold is None else QUICK))
     seen = survey_pieces(runs.client, kind, own, found.pieces, view)
@@ -246,14 +246,14 @@ def _tagger(runs: Runs, parameters: Any, found: Surveyed, view: TagsOf) -> Any:
 
 def plain_parameters(kind: Kind, parameters: Any) -> Any:
     """The parameters alone, without a model that an estimator may hold."""
-    plain = kind.load("parameters")
+    plain = kind.parameters
     return plain(**{each.name: getattr(parameters, each.name) for each in fields(plain) if each.init})
 
 
 def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> None:
     """Refuse parameters that do not work on several parts, before anything is read."""
     if not kind.survey:
-        name = kind.estimator.rpartition(".")[2]
+        name = kind.name
         raise UnsupportedError(
             f"{name} learns latent variables, which are learnt on one machine only; take the {name} without Dask"
         )
@@ -298,7 +298,7 @@ def compile_here(
     )
     if view is not None:
         sample = view(sample)
-    return kind.load("compile")(parameters, sample._replace(dev=dev), survey=found.survey), about
+    return kind.compile(parameters, sample._replace(dev=dev), survey=found.survey), about
 
 
 def _reduce(futures: list[Future[Any]], merge: Callable[..., Future[Any]]) -> Future[Any]:
