@@ -168,11 +168,6 @@ def _entries(item: Any) -> Iterator[tuple[str, float]]:
             yield name, ldexp(value, 0)  # unlike float(), no strings
 
 
-def new_alphabet() -> defaultdict[str, int]:
-    """Numbers strings in the order of their first appearance."""
-    return defaultdict(count().__next__)
-
-
 class Chains(NamedTuple):
     """Sequences laid end to end: where each begins, the attributes of all items, and their labels."""
 
@@ -185,7 +180,8 @@ class Instances:
     """All sequences with their labels and groups. Values are kept only once one of them is not 1."""
 
     def __init__(self) -> None:
-        self.attributes, self.labels = new_alphabet(), new_alphabet()
+        # Both number strings in the order of their first appearance.
+        self.attributes, self.labels = (defaultdict[str, int](count().__next__) for _ in range(2))
         self._names, self._counts, self._gold = array("i"), array("i"), array("i")
         self._lengths, self._groups = array("i"), array("i")
         self._values: array[float] | None = None
@@ -255,26 +251,21 @@ def _as_list(yseq: Iterable[Any]) -> Iterable[Any]:
 
 CRFSUITE_VERSION = "0.12.2"
 
-_FIRST = -(2**31)
+_MESSAGES = (
+    "Unknown error occurred",
+    "Insufficient memory",
+    "Unsupported operation",
+    "Incompatible data",
+    "Internal error",
+    "Overflow",
+    "Not implemented",
+)
 
 
 class CRFSuiteError(Exception):
-    """CRFsuite failed, with one of its numbers."""
+    """CRFsuite failed, with one of its numbers, which begin at −2³¹."""
 
-    _messages: ClassVar[dict[int, str]] = dict(
-        enumerate(
-            (
-                "Unknown error occurred",
-                "Insufficient memory",
-                "Unsupported operation",
-                "Incompatible data",
-                "Internal error",
-                "Overflow",
-                "Not implemented",
-            ),
-            _FIRST,
-        )
-    )
+    _messages: ClassVar[dict[int, str]] = dict(enumerate(_MESSAGES, -(2**31)))
 
     def __init__(self, code: int) -> None:
         self.code = code

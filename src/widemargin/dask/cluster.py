@@ -154,20 +154,20 @@ def check_connected(client: Client) -> None:
         raise WidemarginError(GONE)
 
 
-def _last_seen(client: Client) -> dict[str, float]:
-    """When the scheduler last heard of each worker, by its own clock."""
+def _silences(client: Client) -> dict[str, bool]:
+    """Whether the scheduler has not heard from each worker for `SILENCE` seconds longer than from the last one."""
     check_connected(client)
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, *LOST):
         raise WidemarginError(GONE) from None
-    return {address: float(each["last_seen"]) for address, each in workers.items()}
+    seen = {address: float(each["last_seen"]) for address, each in workers.items()}  # by the scheduler's clock
+    return {address: max(seen.values()) - moment > SILENCE for address, moment in seen.items()}
 
 
 def silent(client: Client) -> set[str]:
-    """The workers that the scheduler has not heard from for `SILENCE` seconds longer than from the last one."""
-    seen = _last_seen(client)
-    return {address for address, moment in seen.items() if max(seen.values()) - moment > SILENCE}
+    """The addresses of the silent workers."""
+    return {address for address, is_silent in _silences(client).items() if is_silent}
 
 
 def _is_silent(client: Client, address: str) -> bool:
@@ -180,8 +180,7 @@ def _is_any_silent(client: Client, ignored: set[str]) -> bool:
 
 def addresses(client: Client) -> list[str]:
     """The addresses of the workers that are not silent."""
-    seen = _last_seen(client)
-    return sorted(address for address, moment in seen.items() if max(seen.values()) - moment <= SILENCE)
+    return sorted(address for address, is_silent in _silences(client).items() if not is_silent)
 
 
 def n_workers(client: Client) -> int:

@@ -6,7 +6,6 @@ L_k plays the role of the slack of block k in `Problem`. There are no cuts here:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from math import sqrt
 from time import perf_counter
 from typing import Any
@@ -23,57 +22,43 @@ from widemargin.core.objective import Objective
 from widemargin.core.oracle import Meter
 from widemargin.errors import UnsupportedError
 from widemargin.parts.messages import NOTHING, Change, Hold, Look, Order, Outcome, Report, Seen, SparseEvidence
-from widemargin.parts.team import Team
+from widemargin.parts.team import About, Team
 
 
 class PartedExamples:
     """Facts about the examples of all parts, which themselves are elsewhere."""
 
-    def __init__(self, team: Team) -> None:
-        about = [team.about[k] for k in range(team.n_parts)]
-        self.n_examples, self.n_weights = team.n_parts, about[0].n_weights
+    def __init__(self, about: Sequence[About]) -> None:
+        self.n_examples, self.n_weights = len(about), about[0].n_weights
         self.exact = all(each.exact for each in about)
         self.contents = [each.mark.contents for each in about]  # for the digests of `core.contents`
 
 
-@dataclass(slots=True)
 class PartedProblem:
     """The sum over the parts of a started team; C and the other settings are those of the parts' problems.
 
     `common` are the weights that the parts start from; parts know them, or learn them with their next task.
     """
 
-    team: Team
-    objective: Objective
-    C: float
-    loss: Loss
-    penalty: Penalty = "l2"
-    l1: float = 1.0
-    meter: Meter = field(default_factory=Meter, repr=False)
-    examples: PartedExamples = field(init=False, repr=False)
-    example_weight: FloatVector = field(init=False, repr=False)
-    common: FloatVector = field(init=False, repr=False)
-    slacks: FloatVector = field(init=False, repr=False)
-    known: CutStore | None = field(default=None, init=False, repr=False)
-    misjudgement: str = field(default="", init=False, repr=False)
-    n_weights: int = field(init=False)
-    n_blocks: int = field(init=False)
-    n_counted: int = field(init=False)
-    exact: bool = field(init=False)
-    convex: bool = field(default=True, init=False)
+    known: CutStore | None = None
+    convex = True
 
-    def __post_init__(self) -> None:
-        self.examples = PartedExamples(self.team)
-        about = [self.team.about[k] for k in range(self.team.n_parts)]
-        self.example_weight = np.array([each.weight for each in about])
+    def __init__(
+        self, team: Team, objective: Objective, C: float, loss: Loss, penalty: Penalty = "l2", l1: float = 1.0
+    ) -> None:
+        about = [team.about[k] for k in range(team.n_parts)]
+        self.team, self.objective, self.C, self.loss, self.penalty, self.l1 = team, objective, C, loss, penalty, l1
+        self.meter, self.examples = Meter(), PartedExamples(about)
         self.n_weights, self.n_blocks, self.exact = self.examples.n_weights, len(about), self.examples.exact
         self.n_counted = sum(each.n_examples for each in about)
-        self.common = np.zeros(self.n_weights)
+        self.example_weight: FloatVector = np.array([each.weight for each in about])
+        self.common: FloatVector = np.zeros(self.n_weights)
         self.forget()
 
     def forget(self) -> None:
         """Forget all losses seen so far."""
-        self.slacks, self.misjudgement = np.full(self.n_blocks, np.nan), ""
+        self.slacks: FloatVector = np.full(self.n_blocks, np.nan)
+        self.misjudgement = ""
 
     def may_end(self) -> None:
         """Let training be cut short here."""

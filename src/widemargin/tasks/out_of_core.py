@@ -3,7 +3,9 @@
 Data are read once, piece by piece. Each piece is compiled with features and labels numbered as they come, and its
 arrays are appended to files in a folder. At the end, features and labels are renumbered as if all data had come at
 once, and the files are mapped into memory (`core.mapped`). Training on them gives the same weights as training in
-memory, bit for bit.
+memory, bit for bit. A kind of model that can do so has a class of `arrays`: `add` writes a piece, `settle` renumbers
+and returns the facts to store beside the files, as JSON and arrays, and `compiled` makes examples of what was written.
+Its `settings` name the parameters that the arrays depend on.
 
 A temporary folder is removed as soon as its files are mapped: the system keeps their contents until training is over.
 A folder named by the user is a cache: the next run on the same files with the same features reads its arrays. An entry
@@ -30,7 +32,7 @@ from glob import glob
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from widemargin._temporary import temporary_folder
 from widemargin._version import __version__
@@ -52,22 +54,6 @@ HEADER = "arrays.wm"
 STRUCTURE, VERSION = "arrays", 2
 POSITIONS = 1 << 17
 """The number of tokens in a piece, for data that do not come in files."""
-
-
-class Arrays(Protocol):
-    """Writes a task's data to arrays on disk, piece by piece; `settings` names the parameters that these depend on."""
-
-    settings: Sequence[str]
-
-    def add(self, data: Data) -> None:
-        """Write a piece."""
-
-    def settle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Finish writing; return the facts to store beside the files, as JSON and arrays."""
-
-    @staticmethod
-    def compiled(parameters: Any, stored: Stored, pages: Pages, data: Data) -> Compiled[Any]:
-        """The written arrays as training examples."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +173,7 @@ def _write(
     task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback], folder: Path
 ) -> None:
     """Read all data, and write the arrays."""
-    arrays: Arrays = kind.arrays()(parameters, folder)
+    arrays = kind.arrays()(parameters, folder)
     about, size = dict[str, Any](), {"sequences": 0}
     if stream.paths() is None:
         for X, y in _batches(stream.source):
