@@ -27,8 +27,7 @@ from widemargin.core.header import optional, whole
 from widemargin.core.sparse import Rows, binary
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
-from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureIndex, HashedIndex, by_count
-from widemargin.text.shared import Vocabulary
+from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureCounts, FeatureIndex, HashedIndex, by_count
 
 SHARE = 1 << 20
 """How many entries are renumbered together."""
@@ -115,10 +114,10 @@ class Extractor(Protocol):
     def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
         """Number the features of each alphabet by their counts; return their numbers so far, in the new order."""
 
-    def survey(self, X: Any) -> list[Vocabulary]:
+    def survey(self, X: Any) -> list[FeatureCounts]:
         """The features of a part of the training data and how often they occur."""
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features of the merged surveys of all shares; replaces `fit`."""
 
     def grown(self, X: Any, min_count: int) -> "Extractor":
@@ -205,20 +204,20 @@ class NumberedFeatures(ABC):
             self.indexes = [alphabet.reordered(order) for alphabet, order in zip(found, orders, strict=True)]
         return orders
 
-    def survey(self, X: Any) -> list[Vocabulary]:
+    def survey(self, X: Any) -> list[FeatureCounts]:
         """The features of `X` and how often they occur, in groups; none if they are hashed."""
         if self.hash_bits is not None:
             return []
-        fresh, found = copy(self), list[Vocabulary]()
+        fresh, found = copy(self), list[FeatureCounts]()
         fresh.indexes = [self._new_index() for _ in self.indexes]
         features, spell = fresh.extend(X)
         names = spell(fresh.alphabets)
         for alphabet, rows in zip(fresh.alphabets, features.groups, strict=True):
             here, names = names[: alphabet.size], names[alphabet.size :]
-            found.append(Vocabulary(alphabet.keys(), counts_of(rows, alphabet.size), here))
+            found.append(FeatureCounts(alphabet.keys(), counts_of(rows, alphabet.size), here))
         return found
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features of a survey of all data; replaces `fit`."""
         if vocabularies:
             self._take([each.numbered(self.min_count) for each in vocabularies])
@@ -228,11 +227,11 @@ class NumberedFeatures(ABC):
         more = [each.numbered(min_count) for each in self.survey(X)]
         if all((alphabet.lookup(each.keys) >= 0).all() for alphabet, each in zip(self.alphabets, more, strict=True)):
             return self
-        grown, names, known = copy(self), self.names(), list[Vocabulary]()
+        grown, names, known = copy(self), self.names(), list[FeatureCounts]()
         for alphabet, each in zip(self.alphabets, more, strict=True):
             here, names = names[: alphabet.size], names[alphabet.size :]
             none = np.zeros(alphabet.size, dtype=np.int64)
-            known.append(Vocabulary(alphabet.keys(), none, here).merged(each))
+            known.append(FeatureCounts(alphabet.keys(), none, here).merged(each))
         grown._take(known)
         return grown
 
@@ -245,7 +244,7 @@ class NumberedFeatures(ABC):
         kept.indexes = [each.reordered(np.flatnonzero(part)) for each, part in zip(found, parts, strict=True)]
         return kept
 
-    def _take(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def _take(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Take these features, numbered in this order."""
         alphabets = [Alphabet(each.keys) for each in vocabularies]
         self.indexes = [*alphabets]
@@ -290,7 +289,7 @@ def _no_names(alphabets: Sequence[Alphabet]) -> list[str]:
     return []
 
 
-def _all_names(vocabularies: Sequence[Vocabulary]) -> list[str]:
+def _all_names(vocabularies: Sequence[FeatureCounts]) -> list[str]:
     return [name for vocabulary in vocabularies for name in vocabulary.names]
 
 

@@ -11,9 +11,8 @@ from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.text.alphabet import Alphabet
+from widemargin.text.alphabet import Alphabet, FeatureCounts
 from widemargin.text.extractor import Extended, Extracted, Features
-from widemargin.text.shared import Vocabulary
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
@@ -89,11 +88,11 @@ class MatrixExtractor:
         """Nothing is renumbered."""
         return []
 
-    def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
+    def survey(self, X: Sequence[Any]) -> list[FeatureCounts]:
         """Nothing: columns have numbers, not names."""
         return []
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Take the columns as they are; the width is that of the first matrix."""
 
     def grown(self, X: Sequence[Any], min_count: int) -> "MatrixExtractor":
