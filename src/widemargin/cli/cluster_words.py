@@ -8,7 +8,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from widemargin._jit import now, watched_compiler
-from widemargin.cli.output import Printer, check_target, print_json
+from widemargin.cli.options import check_target
+from widemargin.cli.output import Printer, print_json
 from widemargin.files.pieces import pieces
 from widemargin.files.word_clusters import check_writable, write_word_clusters
 from widemargin.report.progress import SECONDS_PER_DRAW, Lines, clock, started_bar

@@ -5,7 +5,8 @@ from typing import Any
 
 from rich.text import Text
 
-from widemargin.cli.output import Printer, check_folder, print_json
+from widemargin.cli.options import check_folder
+from widemargin.cli.output import Printer, print_json
 from widemargin.cli.program import INTERRUPTED
 from widemargin.cli.train import Keep, input_files, read_job
 from widemargin.errors import WidemarginError

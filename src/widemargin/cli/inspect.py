@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.cli.output import Printer, check_target, file_size, print_json, signed
+from widemargin.cli.options import check_target
+from widemargin.cli.output import Printer, file_size, print_json, signed
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError, WidemarginError

@@ -5,7 +5,8 @@ from time import perf_counter
 from typing import Any
 
 from widemargin._threads import count_threads
-from widemargin.cli.output import Printer, check_target, print_json
+from widemargin.cli.options import check_target
+from widemargin.cli.output import Printer, print_json
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.raw import RawText
 from widemargin.report.curves import check_can_draw, plot_reliability

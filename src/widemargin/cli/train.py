@@ -8,8 +8,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from widemargin._jit import now, seconds_compiling
-from widemargin.cli.options import parameter_fields
-from widemargin.cli.output import Printer, check_target, file_size, print_json, spelt_size
+from widemargin.cli.options import check_target, parameter_fields
+from widemargin.cli.output import Printer, file_size, print_json, spelt_size
 from widemargin.cli.program import INTERRUPTED, say
 from widemargin.cli.signals import SIGNALS
 from widemargin.core.examples import OnDisk
