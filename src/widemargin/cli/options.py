@@ -1,8 +1,7 @@
-"""Options that several commands share, those made from the parameters of a task, and checks of the files to be written."""
+"""Options that several commands share, those made from the parameters of a task, and checks of files to be written."""
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
@@ -223,6 +222,8 @@ def _by_type(kind: Any, flag: str) -> dict[str, Any]:
 
 def check_target(path: str, *, inputs: Iterable[str | None] = ()) -> None:
     """Raise an error now, not after an hour of work, if the file `path` cannot be written or is one of the inputs."""
+    import tempfile  # not needed for help
+
     target = Path(path)
     if target.is_dir():
         raise WidemarginError(f"{path} is a folder; give the name of a file to write")

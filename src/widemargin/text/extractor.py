@@ -90,56 +90,69 @@ class Extracted:
         return Features(indptr[first : last + 1] - indptr[first], part)
 
 
-class Extractor(Protocol):
-    """Turns sequences into rows of features."""
+class Extractor(ABC):
+    """Turns sequences into rows of features; by default, their numbers are fixed and none are on transitions."""
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """How many features describe a position."""
 
     @property
     def n_transition_features(self) -> int:
         """How many features describe a transition."""
+        return 0
 
+    @abstractmethod
     def fit(self, X: Any) -> Features:
         """Number the features of the training sequences."""
 
     @property
     def alphabets(self) -> list[Alphabet]:
-        """The alphabets of features that are numbered by their counts; none if the numbers are fixed."""
+        """The alphabet of each group of features; none if the numbers are fixed."""
+        return []
 
+    @abstractmethod
     def extend(self, X: Any) -> Extended:
         """The features of more training sequences; new ones get the next numbers, for the time being."""
 
     def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
         """Number the features of each alphabet by their counts; return their numbers so far, in the new order."""
+        return []
 
     def survey(self, X: Any) -> list[FeatureCounts]:
-        """The features of a part of the training data and how often they occur."""
+        """The features of a part of the training data and how often they occur; none if they have no names."""
+        return []
 
-    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:  # noqa: B027 — fixed numbers stay
         """Number the features of the merged surveys of all shares; replaces `fit`."""
 
+    @abstractmethod
     def grown(self, X: Any, min_count: int) -> "Extractor":
         """An extractor of these features and of those that occur at least `min_count` times in `X`."""
 
+    @abstractmethod
     def transform(self, X: Any) -> Features:
         """The known features of any sequences."""
 
     def read(self, X: Any) -> LookedUp:
         """Any sequences with their strings looked up, on the way to their known features."""
+        return Extracted(self.transform(X))
 
+    @abstractmethod
     def names(self) -> list[str]:
         """The features' names in the order of their numbers, those on transitions last."""
 
+    @abstractmethod
     def keep(self, used: BoolVector) -> "Extractor | None":
         """An extractor of the `used` features only (those on transitions last), renumbered; None if impossible."""
 
+    @abstractmethod
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The whole extractor as JSON and arrays, for `restore`."""
 
 
-class NumberedFeatures(ABC):
+class NumberedFeatures(Extractor):
     """The common part of extractors of named features: an index of keys, a frequency cut-off, and the names.
 
     Parameters
@@ -180,10 +193,6 @@ class NumberedFeatures(ABC):
         if isinstance(self.index, HashedIndex):
             return [f"hashed {row}" for row in range(self.index.size)]
         return self._spell(self.alphabets)
-
-    @abstractmethod
-    def extend(self, X: Any) -> Extended:
-        """The features of more training sequences; new ones get the next numbers, for the time being."""
 
     def fit(self, X: Any) -> Features:
         """Number the features of the training sequences by falling count, then by key."""
