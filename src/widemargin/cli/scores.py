@@ -102,7 +102,7 @@ def _guessed_task(gold: str, reading: Reading) -> str:
 
 def _default_options(task: Task) -> dict[str, Any]:
     """The task's own options with their defaults."""
-    options = task.load_options()
+    options = task.options
     return {} if options is None else {field.name: field.default for field in fields(options)}
 
 
