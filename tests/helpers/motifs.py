@@ -4,8 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from widemargin.tasks.motif.examples import MotifExamples
-from widemargin.tasks.motif.letters import code, complement_of, n_contexts
+from widemargin.tasks.motif.examples import MotifExamples, code, complement_of, n_contexts
 
 MOTIF = "TGACGTCA"
 

@@ -6,7 +6,6 @@ import pytest
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.report.explain import Question
 from widemargin.tasks.coreference.examples import link_features
-from widemargin.tasks.coreference.explain import LinkVotes
 from widemargin.tasks.coreference.features import (
     DEFAULT_TEMPLATES,
     MEASURES,
@@ -16,6 +15,7 @@ from widemargin.tasks.coreference.features import (
     parse_link_templates,
 )
 from widemargin.tasks.coreference.model import CoreferenceModel
+from widemargin.tasks.coreference.pictures import LinkVotes
 from widemargin.text.mentions import Mentions, described
 
 pytestmark = pytest.mark.interpreted

@@ -15,8 +15,8 @@ from helpers.rankings import random_queries
 from widemargin import Ranker
 from widemargin.core.sparse import boundaries, compressed, expanded
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.tasks.rank.features import normalised
 from widemargin.tasks.rank.files import Rankings
-from widemargin.tasks.rank.queries import normalised
 
 pytestmark = pytest.mark.interpreted
 

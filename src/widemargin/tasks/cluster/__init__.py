@@ -8,10 +8,10 @@ TASK = Task(
         "clusters": Kind(
             __name__,
             "parameters.ClusterParameters",
-            "compile.compile_clusters",
+            "estimator.compile_clusters",
             "model.ClusterModel",
             "estimator.Clusterer",
-            survey="compile.survey_clusters",
+            survey="estimator.survey_clusters",
         )
     },
     does="Learn to cluster: which items of a document belong together, by features of their pairs.\n\nReads JSON lines "

@@ -9,9 +9,9 @@ from widemargin.report import svg
 from widemargin.report.svg import Picture, number
 from widemargin.report.text import shown
 from widemargin.tasks.cluster.features import Pairs
+from widemargin.tasks.clusters import COLOURS, larger_clusters
 from widemargin.text.mentions import Mentions
 
-COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0f766e", "#4d7c0f", "#a21caf", "#334155")
 SIZE, LINE, LEVEL, WIDTH = 15.0, 34.0, 4.0, 760.0
 MOST_SHOWN = 70
 
@@ -62,8 +62,7 @@ def cluster_pictures(X: Sequence[Any], items: Sequence[Sequence[str]], outputs: 
 
 def _colours(clusters: Sequence[int]) -> dict[int, str]:
     """A colour for each cluster with several items, in turn."""
-    several = [clusters[members[0]] for members in clusters_of(clusters) if len(members) > 1]
-    return {cluster: COLOURS[k % len(COLOURS)] for k, cluster in enumerate(several)}
+    return {cluster: COLOURS[k % len(COLOURS)] for cluster, k in larger_clusters(clusters).items()}
 
 
 def _list_picture(items: Sequence[str], clusters: Sequence[int]) -> Picture:

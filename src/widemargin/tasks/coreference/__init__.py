@@ -8,7 +8,7 @@ TASK = Task(
         "coreference": Kind(
             __name__,
             "parameters.CoreferenceParameters",
-            "compile.compile_coreference",
+            "estimator.compile_coreference",
             "model.CoreferenceModel",
             "estimator.CoreferenceResolver",
         )

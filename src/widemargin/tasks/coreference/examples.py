@@ -265,14 +265,11 @@ class AntecedentExamples(Hidden):
     limits: KindCosts
 
     def __init__(self, links: Links, entities: IntVector | None = None, *, costs: ErrorCosts | None = None) -> None:
-        self.keys, self.entities, self.error_costs = (
-            links.keys,
-            entities,
-            ErrorCosts(*map(float, costs or ErrorCosts())),
-        )
+        self.keys, self.layout, self.entities = links.keys, links.layout, entities
+        self.error_costs = ErrorCosts(*map(float, costs or ErrorCosts()))
         if not all(0.0 <= cost < np.inf for cost in self.error_costs):
             raise DataError(f"errors must cost at least 0, not {min(self.error_costs):g}")
-        pairs, right = links.keys.pairs, links.layout.within(entities)
+        pairs, right = links.keys.pairs, self.layout.within(entities)
         self.anaphoric = sums(right, pairs) > 0
         wrong = np.where(self.anaphoric, WRONG_LINK, FALSE_ANAPHOR).astype(np.int8)
         kinds = np.where(right, np.int8(RIGHT), np.repeat(wrong, np.diff(pairs)))
@@ -307,7 +304,7 @@ class AntecedentExamples(Hidden):
             seen[begin + first] = False
         return {"all antecedents are further away than max_antecedents": seen & ~self.anaphoric}
 
-    def entities_of(self, outputs: IntVector) -> IntVector:
+    def trees(self, outputs: IntVector) -> IntVector:
         """The entities that follow from the choices of all mentions: a number per mention, from 0 in each document."""
         return _entities(self.keys.documents, outputs)
 

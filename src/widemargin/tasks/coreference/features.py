@@ -38,6 +38,7 @@ from widemargin._types import AnyArray, IntMatrix, IntVector, LongVector
 from widemargin.core.limits import check_memory
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, UnsupportedError
+from widemargin.tasks.clusters import check_list
 from widemargin.tasks.coreference.examples import LinkKeys, Links, link_boundaries
 from widemargin.text.coded import Coded, same
 from widemargin.text.columns import Column, Columns
@@ -213,8 +214,7 @@ class LinkExtractor:
 
 def check_documents(X: Any) -> None:
     """Raise unless `X` is a list of `Mentions` whose columns and spans fit together."""
-    if isinstance(X, str | bytes | dict) or not hasattr(X, "__len__"):
-        raise DataError(f"X must be a list of documents, not {type(X).__name__}")
+    check_list(X)
     for i, document in enumerate(X):
         if not isinstance(document, Mentions):
             raise DataError(f"document {i} must be Mentions(…), not {document!r:.60}")

@@ -21,6 +21,7 @@ from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, plain, score_table
 from widemargin.report.numbers import share
 from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.clusters import check_clusters, open_document
 from widemargin.tasks.files import Files, Likeness
 from widemargin.text.mention_detection import detected
 from widemargin.text.mentions import Mentions
@@ -50,16 +51,9 @@ class Entities:
 
 def entity_numbers(X: Sequence[Mentions], y: Any) -> IntVector:
     """The number of every mention's entity in its document; a mention without one gets an entity of its own."""
-    if y is None or not hasattr(y, "__len__"):
-        raise DataError("y must be a list with the entities of the mentions of each document")
-    if len(y) != len(X):
-        raise DataError(f"there are {len(X)} documents, but {len(y)} lists of entities")
+    check_clusters(y, list(map(len, X)), "entities", "mention")
     numbers: list[int] = []
-    for i, (document, labels) in enumerate(zip(X, y, strict=True)):
-        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-            raise DataError(f"y[{i}] must be a list of entities, one per mention, not {labels!r:.60}")
-        if len(labels) != len(document):
-            raise DataError(f"document {i} has {len(document)} mentions, but {len(labels)} entities")
+    for i, labels in enumerate(y):
         try:
             numbers += by_first(_known(labels))
         except TypeError:
@@ -217,16 +211,7 @@ def read_texts(
     Mentions are detected if `about` says so.
     """
     reading, about = reading or Reading(), about or {}
-    raw = RawText.load(path)
-    chosen = reading.format or guess(raw)
-    if chosen not in FORMATS:
-        raise WidemarginError(f"texts with coreference are read from {', '.join(FORMATS)} files, not {chosen}")
-    if reading.label is not None or reading.text:
-        raise WidemarginError("entities have their own place in each format; leave out --label and --text")
-    if reading.columns is not None and chosen != "conll":
-        raise WidemarginError(
-            f"{raw.source} is read as {chosen}, where columns have names already; leave out --columns"
-        )
+    raw, chosen = open_document(path, reading, FORMATS, "texts with coreference", "entities")
     marked = not about.get("detected", False)
     document: Any
     if chosen == "brackets":

@@ -8,7 +8,7 @@ TASK = Task(
         "motif": Kind(
             __name__,
             "parameters.MotifParameters",
-            "compile.compile_motif",
+            "estimator.compile_motif",
             "model.MotifModel",
             "estimator.MotifFinder",
         ),

@@ -24,6 +24,7 @@ from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.motif.examples import Reads, checked_letters, letters_of, reverse_complement
 from widemargin.tasks.motif.files import (
     Site,
     best_sites,
@@ -34,7 +35,6 @@ from widemargin.tasks.motif.files import (
     read_corpus,
     share_found,
 )
-from widemargin.tasks.motif.letters import Reads, checked_letters, letters_of, reverse_complement
 from widemargin.tasks.motif.logo import Motif, logo_lines, logo_picture, logo_png
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, as_sequences

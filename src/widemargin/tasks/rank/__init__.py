@@ -8,10 +8,10 @@ TASK = Task(
         "ranking": Kind(
             __name__,
             "parameters.RankerParameters",
-            "compile.compile_rankings",
+            "estimator.compile_rankings",
             "model.RankingModel",
             "estimator.Ranker",
-            survey="compile.survey_rankings",
+            survey="estimator.survey_rankings",
         )
     },
     does="Learn to rank documents from svmlight files.\n\nA line is a document: its grade, the higher the more "

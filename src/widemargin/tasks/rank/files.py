@@ -27,7 +27,7 @@ from widemargin.report.evaluation import Evaluation, Table
 from widemargin.report.numbers import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
-from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries
+from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries
 
 K = 10  # the k of the main measure if there is no model
 

@@ -17,8 +17,8 @@ from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.rank.examples import QueryExamples
+from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries, as_grades, as_queries, normalised, valued
 from widemargin.tasks.rank.files import Rankings, cut, has_queries, ranked, ranking_evaluation, read_documents
-from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries, as_grades, as_queries, normalised, valued
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor

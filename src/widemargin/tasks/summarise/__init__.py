@@ -8,10 +8,10 @@ TASK = Task(
         "summaries": Kind(
             __name__,
             "parameters.SummariserParameters",
-            "compile.compile_topics",
+            "estimator.compile_topics",
             "model.SummaryModel",
             "estimator.Summariser",
-            survey="compile.survey_topics",
+            survey="estimator.survey_topics",
         )
     },
     does="Learn to summarise topics of several documents by some of their sentences, from reference summaries.\n\n"
