@@ -82,21 +82,6 @@ def link_slots(keys: LinkKeys, m: int, pair: int, slots: IntVector) -> None:
 
 
 @kernel
-def _score_pair(keys: LinkKeys, m: int, pair: int, w: FloatVector) -> float:
-    """The sum of the weights of a link's features, without those of the mention alone."""
-    a = np.uint64(m - (keys.pairs[m + 1] - pair))
-    i, p = np.uint64(m), np.uint64(pair)
-    total = 0.0
-    for g in range(len(keys.edges) - 1):
-        row = np.uint64(keys.rows[p, np.uint64(g)])
-        for t in range(keys.edges[g], keys.edges[g + 1]):
-            j = np.uint64(t)
-            place = (keys.mention[i, j] + keys.antecedent[a, j] + keys.measure[row, j]) & keys.mask
-            total += w[np.uint64(place)]
-    return total
-
-
-@kernel
 def _add_scores(
     keys: LinkKeys, mentions: LongVector, w: FloatVector, batch: IntVector, starts: LongVector, own: FloatVector
 ) -> None:
@@ -107,7 +92,15 @@ def _add_scores(
             for slot in keys.alone[m]:
                 alone += w[np.uint64(slot)]
             for pair in range(keys.pairs[m], keys.pairs[m + 1]):
-                own[at] += alone + _score_pair(keys, m, pair, w)
+                # The same slots as in `link_slots`, whose weights are added at once instead of being listed.
+                a, i, p, total = np.uint64(m - (keys.pairs[m + 1] - pair)), np.uint64(m), np.uint64(pair), 0.0
+                for g in range(len(keys.edges) - 1):
+                    row = np.uint64(keys.rows[p, np.uint64(g)])
+                    for t in range(keys.edges[g], keys.edges[g + 1]):
+                        j = np.uint64(t)
+                        place = (keys.mention[i, j] + keys.antecedent[a, j] + keys.measure[row, j]) & keys.mask
+                        total += w[np.uint64(place)]
+                own[at] += alone + total
                 at += 1
 
 

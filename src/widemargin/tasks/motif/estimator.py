@@ -24,7 +24,7 @@ from widemargin.tasks.motif.files import Site, is_positive, plain_labels, two_la
 from widemargin.tasks.motif.logo import logo_picture
 from widemargin.tasks.motif.model import MotifModel
 from widemargin.tasks.motif.parameters import MotifParameters
-from widemargin.tasks.motif.seeds import Reader
+from widemargin.tasks.motif.seeds import letter_counts, letter_shares
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.scikit_learn import Classifying
 from widemargin.tasks.training import Compiled, Data, train
@@ -124,14 +124,13 @@ def _model(
     places, scores = examples.best(w, batch)
     # Sequences predicted to be negative would blur the motif, but are better than none.
     sure = scores > 0.0 if (scores > 0.0).any() else np.ones(len(scores), dtype=bool)
-    reader = Reader(examples.coded, shape.length, shape.n_letters, shape.complement)
     return MotifModel(
         labels,
         reads,
         w[: shape.n_matrix].reshape(shape.length, shape.n_letters).copy(),
         w[shape.n_matrix :].copy(),
-        reader.counted(batch[sure], places[sure]),
-        reader.frequencies(),
+        letter_counts(examples, batch[sure], places[sure]),
+        letter_shares(examples),
         summary=summary | ({"lengths": tried} if tried else {}),
     )
 

@@ -28,7 +28,7 @@ from widemargin.core.sparse import NO_ROWS, Rows, boundaries, coalesce, new_tabl
 from widemargin.decoders.windows import Coded, Windows, best_windows, group_numbers, window_scores, windows_of
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.support import distinct, runs
-from widemargin.tasks.motif.seeds import Reader, seeded
+from widemargin.tasks.motif.seeds import seed_windows
 from widemargin.text.sequences import Sequences
 
 ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
@@ -227,32 +227,20 @@ class MotifExamples:
     Parameters
     ----------
     coded : the sequences
-    length, n_letters, n_contexts : the numbers of weights
+    shape : the layout of the weights
     positive : which sequences are positive; None for prediction only
-    complement : the number of each letter's complement, to read both strands; None to read one
     """
 
     exact = True
 
-    def __init__(
-        self,
-        coded: Coded,
-        length: int,
-        n_letters: int,
-        n_contexts: int,
-        positive: BoolVector | None = None,
-        *,
-        complement: LongVector | None = None,
-    ) -> None:
+    def __init__(self, coded: Coded, shape: Shape, positive: BoolVector | None = None) -> None:
         self.coded, self.n_examples = coded, len(coded.indptr) - 1
-        self.n_windows = np.maximum(np.diff(coded.indptr) - length + 1, 0)
-        other = np.empty(0, dtype=np.int64) if complement is None else complement
-        self.shape = Shape(length, n_letters, n_contexts, other)
-        self.n_weights = self.shape.n_weights
+        self.n_windows = np.maximum(np.diff(coded.indptr) - shape.length + 1, 0)
+        self.shape, self.n_weights = shape, shape.n_weights
         self.positive = np.zeros(self.n_examples, dtype=bool) if positive is None else positive
         self.gold = np.where(self.positive, 0, -1).astype(np.int64)
         # Measured: two nanoseconds per letter of each window.
-        self.work = 0.002 * self.n_windows * length * self.shape.n_strands
+        self.work = 0.002 * self.n_windows * shape.length * shape.n_strands
         self._check(coded)
 
     def _check(self, coded: Coded) -> None:
@@ -351,8 +339,7 @@ class MotifExamples:
 
     def first_completions(self) -> LongVector:
         """The windows that a rough motif chooses (`seeds`)."""
-        reader = Reader(self.coded, self.shape.length, self.shape.n_letters, self.shape.complement)
-        return np.where(self.positive, seeded(reader, self.positive), -1)
+        return np.where(self.positive, seed_windows(self), -1)
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of p(h) ∝ exp s(h); 0 for negative sequences."""
@@ -381,13 +368,11 @@ class Reads(NamedTuple):
         return n_contexts(len(self.letters), self.order)
 
     @property
-    def complement(self) -> LongVector | None:
-        """The number of each letter's complement; None if only one strand is read."""
-        return complement_of(self.letters) if self.both_strands else None
+    def shape(self) -> Shape:
+        """The layout of the weights."""
+        complement = complement_of(self.letters) if self.both_strands else np.empty(0, dtype=np.int64)
+        return Shape(self.length, len(self.letters), self.n_contexts, complement)
 
     def examples(self, texts: Sequence[str], positive: BoolVector | None = None) -> MotifExamples:
         """Sequences as examples."""
-        coded = code(texts, self.letters, self.order)
-        return MotifExamples(
-            coded, self.length, len(self.letters), self.n_contexts, positive, complement=self.complement
-        )
+        return MotifExamples(code(texts, self.letters, self.order), self.shape, positive)

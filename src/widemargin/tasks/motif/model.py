@@ -276,7 +276,7 @@ class MotifModel(Answers):
         header = stored.header
         reads = Reads(letters_of(header["letters"]), *(header[name] for name in Reads._fields[1:]))
         n = len(reads.letters)
-        if len(header["labels"]) != 2 or reads.length < 1 or (reads.both_strands and reads.complement is None):
+        if len(header["labels"]) != 2 or reads.length < 1 or (reads.both_strands and not len(reads.shape.complement)):
             raise WidemarginError("a motif has two labels and at least one letter")
         matrix, found = (stored.tensor(name, np.float64, (reads.length, n)) for name in ("matrix", "found"))
         background = stored.vector("background", np.float64, reads.n_contexts)
