@@ -46,7 +46,7 @@ from widemargin.structures.part_rows import PartFeatures
 from widemargin.structures.parts import Features
 
 
-class Layout(NamedTuple):
+class PairLayout(NamedTuple):
     """The items and the pairs of `Documents`, without features."""
 
     items: LongVector
@@ -73,7 +73,7 @@ class ItemPairs(Protocol):
     """Documents whose pairs have scores that are linear in w."""
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PairLayout:
         """Items and pairs."""
 
     def checked(self, n_weights: int) -> Features:
@@ -93,9 +93,9 @@ class Documents(NamedTuple):
     features: Rows
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PairLayout:
         """Items and pairs."""
-        return Layout(self.items, self.pairs, self.first, self.second)
+        return PairLayout(self.items, self.pairs, self.first, self.second)
 
     def checked(self, n_weights: int) -> "PairRows":
         """The features of all pairs."""
@@ -106,7 +106,7 @@ class Documents(NamedTuple):
 class Linked(Flat):
     """Structures whose outputs are sets of pairs."""
 
-    layout: Layout
+    layout: PairLayout
 
     def n_own(self, documents: LongVector) -> LongVector:
         """The number of pairs."""
@@ -148,7 +148,7 @@ class PairRows(PartFeatures):
 
 
 @kernel
-def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: FloatVector, above: float) -> Flags:
+def _forests(layout: PairLayout, documents: LongVector, starts: LongVector, own: FloatVector, above: float) -> Flags:
     """The forests of greatest weight among the pairs with a score greater than `above`."""
     # Pairs below the threshold are dropped before Kruskal's algorithm sorts: often they are most of the pairs.
     room = most = layout.pairs[0]
@@ -172,7 +172,7 @@ def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: Flo
 
 
 @kernel
-def _trees(layout: Layout, outputs: Flags) -> IntVector:
+def _trees(layout: PairLayout, outputs: Flags) -> IntVector:
     clusters = np.empty(layout.items[-1], dtype=np.int32)
     for i in range(len(layout.items) - 1):
         begin, end, first, last = layout.pairs[i], layout.pairs[i + 1], layout.items[i], layout.items[i + 1]
@@ -268,7 +268,7 @@ PERCENT = 100.0
 
 @kernel
 def _merge_greedily(
-    layout: Layout, documents: LongVector, starts: LongVector, own: FloatVector, clusters: IntVector
+    layout: PairLayout, documents: LongVector, starts: LongVector, own: FloatVector, clusters: IntVector
 ) -> None:
     at = 0
     for k in range(len(documents)):
@@ -283,7 +283,7 @@ def _merge_greedily(
 
 
 @kernel
-def _mark_joined(layout: Layout, documents: LongVector, clusters: IntVector, joined: Flags) -> None:
+def _mark_joined(layout: PairLayout, documents: LongVector, clusters: IntVector, joined: Flags) -> None:
     at = write = 0
     for i in documents:
         for pair in range(layout.pairs[i], layout.pairs[i + 1]):

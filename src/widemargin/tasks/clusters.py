@@ -3,7 +3,9 @@
 A document is a set of records, or a text whose mentions are the items and whose entities are the clusters.
 """
 
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,24 @@ class ClusteringModel(Model):
 
     draws = True
     explains = True
+
+    weights: FloatVector
+
+    @abstractmethod
+    def examples(self, X: Any) -> Any:
+        """Documents as examples to be decoded."""
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
+        """The cluster of every item, numbered from 0 in each document by their first items."""
+        return predict_clusters(self.examples(X), self.weights, n_threads)
+
+    def timed(self, X: Any, n_threads: int, stage: str) -> tuple[list[list[int]], dict[str, float]]:
+        """The predicted clusters, and the seconds of comparing items and of this `stage`, decoding."""
+        begin = perf_counter()
+        examples = self.examples(X)
+        middle = perf_counter()
+        outputs = predict_clusters(examples, self.weights, n_threads)
+        return outputs, {"comparing": middle - begin, stage: perf_counter() - middle}
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One document of a file alone, counted from 1."""

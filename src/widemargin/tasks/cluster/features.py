@@ -154,7 +154,7 @@ class PairExtractor:
         found = [_size_and_pairs(i, document) for i, document in enumerate(X)]
         sizes, numbers = [n for n, _ in found], [pairs for _, pairs in found]
         # A generator, so that the columns of only one document at a time are in memory.
-        compared: Any = self._compared(X, numbers)
+        compared: Any = self._inner_inputs(X, numbers)
         features = extract(compared if isinstance(self.inner, ColumnExtractor) else list(compared))
         pairs, flat = boundaries(len(each) for each in numbers), np.concatenate([np.empty((0, 2), np.int32), *numbers])
         if not np.array_equal(features.indptr, pairs):
@@ -165,7 +165,7 @@ class PairExtractor:
         first, second = flat.min(axis=1), flat.max(axis=1)
         return Documents(boundaries(sizes), pairs, first.copy(), second.copy(), rows)
 
-    def _compared(self, X: Sequence[Any], numbers: Sequence[AnyArray]) -> Iterator[Any]:
+    def _inner_inputs(self, X: Sequence[Any], numbers: Sequence[AnyArray]) -> Iterator[Any]:
         """The inputs of the inner extractor, document by document."""
         for k, (document, pairs) in enumerate(zip(X, numbers, strict=True)):
             i, j = pairs[:, 0], pairs[:, 1]
@@ -257,7 +257,7 @@ def compare_records(
     columns: dict[str, Column] = {}
     for field in fields:
         texts = [_text(mapping.get(field), field, document, k) for k, mapping in enumerate(mappings)]
-        columns |= {f"{field}: {name}": column for name, column in _compared(texts, i, j).items()}
+        columns |= {f"{field}: {name}": column for name, column in _field_features(texts, i, j).items()}
     return columns
 
 
@@ -275,7 +275,7 @@ def _text(value: Any, field: str, document: int, number: int) -> str | None:
     return text or None
 
 
-def _compared(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> dict[str, Column]:
+def _field_features(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> dict[str, Column]:
     missing = np.array([text is None for text in texts], dtype=bool)
     both = ~missing[i] & ~missing[j]
     equal = same(Coded.of(texts), i, j)
@@ -285,8 +285,8 @@ def _compared(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> dict[str
         "both missing": missing[i] & missing[j],
         "one missing": missing[i] != missing[j],
         "same beginning": same(Coded.of([None if text is None else text[:PREFIX] for text in texts]), i, j) & ~equal,
-        "abbreviation": _abbreviated(texts, i, j),
-        "one contained in the other": _contained(words, i, j) & ~equal,
+        "abbreviation": _abbreviates(texts, i, j),
+        "one contained in the other": _contains(words, i, j) & ~equal,
     }
     shares = {"trigrams": _jaccard([_trigrams(text) for text in texts], i, j), "words": _jaccard(words, i, j)}
     for name, share in shares.items():
@@ -308,14 +308,14 @@ def _jaccard(sets: Sequence[frozenset[str]], i: AnyArray, j: AnyArray) -> FloatV
     return share
 
 
-def _contained(sets: Sequence[frozenset[str]], i: AnyArray, j: AnyArray) -> BoolVector:
+def _contains(sets: Sequence[frozenset[str]], i: AnyArray, j: AnyArray) -> BoolVector:
     common, sizes = common_members(sets)
     smaller = np.minimum(sizes[i], sizes[j])
     whole: BoolVector = (common[i, j] == smaller) & (smaller > 0)
     return whole
 
 
-def _abbreviated(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> BoolVector:
+def _abbreviates(texts: Sequence[str | None], i: AnyArray, j: AnyArray) -> BoolVector:
     """Whether one text of each pair consists of the initials of the other's words."""
     words = [WORD.findall(text or "") for text in texts]
     initials = ["".join(word[0] for word in each) if len(each) > 1 else None for each in words]

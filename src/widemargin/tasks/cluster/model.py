@@ -5,7 +5,6 @@ Model files call its structure ``clusters``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -63,30 +62,21 @@ class ClusterModel(ClusteringModel):
 
     def examples(self, X: Any) -> ForestExamples | CorrelationExamples:
         """Documents as examples to be decoded."""
-        return self._compiled(self.extractor.transform(X))
+        return self._examples_of(self.extractor.transform(X))
 
-    def _compiled(self, documents: Documents) -> ForestExamples | CorrelationExamples:
+    def _examples_of(self, documents: Documents) -> ForestExamples | CorrelationExamples:
         return DECODERS[self.decoder](documents, self.extractor.n_features)
-
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
-        """The cluster of every item, numbered from 0 in each document by their first items."""
-        return predict_clusters(self.examples(X), self.weights, n_threads)
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted clusters agree with `y`, by all scores, and how long prediction takes."""
-        begin = perf_counter()
-        examples = self.examples(X)
-        middle = perf_counter()
-        outputs = predict_clusters(examples, self.weights, n_threads)
-        seconds = {"comparing": middle - begin, "clustering": perf_counter() - middle}
-        return cluster_evaluation([list(labels) for labels in y], outputs, seconds)
+        return cluster_evaluation([list(labels) for labels in y], *self.timed(X, n_threads, "clustering"))
 
     def warm_up(self) -> None:
         """Cluster a document of one item, so that loading compiled kernels does not count."""
         none, ends = np.empty(0, dtype=np.int32), np.zeros(2, dtype=np.int64)
         rows = Rows(np.zeros(1, dtype=np.int64), none, np.empty(0))
         documents = Documents(np.arange(2, dtype=np.int64), ends, none, none, rows)
-        predict_clusters(self._compiled(documents), self.weights)
+        predict_clusters(self._examples_of(documents), self.weights)
 
     # With files at hand.
 
@@ -123,7 +113,7 @@ class ClusterModel(ClusteringModel):
         if question.token is not None or question.head is not None or question.label is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for two items by --span I:J")
         documents, one = self.extractor.transform(X), np.zeros(1, dtype=np.int32)
-        examples = self._compiled(documents)
+        examples = self._examples_of(documents)
         scores = examples.scored(self.weights, one).scores.own
         items = described_items(X[0], int(documents.items[-1]))
         if question.span is None:

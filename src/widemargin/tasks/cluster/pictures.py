@@ -73,7 +73,7 @@ def _list_picture(items: Sequence[str], clusters: Sequence[int]) -> Picture:
         colour = colours.get(clusters[members[0]], svg.LINE)
         body += f'<rect x="0" y="{number(y)}" width="5" height="{number(height)}" rx="2" fill="{colour}"/>\n'
         for place, item in enumerate(members):
-            body += _written(14.0, y + SIZE + place * (SIZE + 6), items[item])
+            body += _text_at(14.0, y + SIZE + place * (SIZE + 6), items[item])
             width = max(width, 14.0 + svg.width_of(items[item], SIZE))
         y += height + 8
     return Picture(width, y, body)
@@ -93,9 +93,9 @@ def _text_picture(mentions: Mentions, clusters: Sequence[int]) -> Picture:
         )
         levels += [[]] * (level == len(levels))
         levels[level] = [*levels[level], span]
-        body += _underlined(places, span, LEVEL * (level + 1), colours[cluster], cluster)
+        body += _underline(places, span, LEVEL * (level + 1), colours[cluster], cluster)
     for (x, y, _), word in zip(places, mentions.columns["word"], strict=True):
-        body += _written(x, y, word)
+        body += _text_at(x, y, word)
     return Picture(WIDTH, height, svg.title(mentions.name) + body)
 
 
@@ -111,7 +111,7 @@ def _word_places(words: Sequence[str], sentences: Sequence[int]) -> tuple[list[t
     return places, y + LINE
 
 
-def _underlined(
+def _underline(
     places: Sequence[tuple[float, float, float]], span: tuple[int, int], below: float, colour: str, cluster: int
 ) -> str:
     """A line under the words of a span, one for each line of text, with the number of the cluster at its end."""
@@ -121,10 +121,10 @@ def _underlined(
         path = f"M{number(row[0][0])} {number(y + below)}H{number(row[-1][2])}"
         body += f'<path d="{path}" stroke="{colour}" stroke-width="2"><title>{cluster + 1}</title></path>\n'
     _, y, end = places[span[1] - 1]
-    return body + _written(end + 1, y - 8, str(cluster + 1), size=9.0, colour=colour)
+    return body + _text_at(end + 1, y - 8, str(cluster + 1), size=9.0, colour=colour)
 
 
-def _written(x: float, y: float, text: str, *, size: float = SIZE, colour: str = svg.INK) -> str:
+def _text_at(x: float, y: float, text: str, *, size: float = SIZE, colour: str = svg.INK) -> str:
     return (
         f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{colour}" text-anchor="start">'
         f"{escape(shown(text))}</text>\n"

@@ -36,7 +36,7 @@ from widemargin.structures.classes import Choices
 from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import Hidden
 from widemargin.structures.flat import Counts, Parts, Scores
-from widemargin.structures.forest import Layout
+from widemargin.structures.forest import PairLayout
 from widemargin.structures.hashed import HashedFeatures, Sink, add_single, flush, push
 
 NEW = 0
@@ -163,7 +163,7 @@ class Links(HashedFeatures):
         self.keys, self.mentions = keys, np.arange(len(keys.pairs)) if by_mention else keys.documents
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> PairLayout:
         """Mentions and pairs, document after document."""
         keys = self.keys
         each = np.arange(len(keys.pairs) - 1)
@@ -173,7 +173,7 @@ class Links(HashedFeatures):
         first = second - (np.repeat(keys.pairs[1:], sizes) - np.arange(keys.pairs[-1]))
         shift = np.repeat(begin, sizes)
         local = [(places - shift).astype(np.int32) for places in (first, second)]
-        return Layout(keys.documents, keys.pairs[keys.documents], *local)
+        return PairLayout(keys.documents, keys.pairs[keys.documents], *local)
 
     @property
     def work(self) -> FloatVector:

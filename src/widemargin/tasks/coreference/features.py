@@ -122,13 +122,13 @@ class LinkExtractor:
     @cached_property
     def alone(self) -> tuple[RoleTemplate, ...]:
         """The templates of the mention alone."""
-        return tuple(each for each in self._parsed if set(each.roles) == {"mention"} and not each.measures)
+        return tuple(each for each in self._templates if set(each.roles) == {"mention"} and not each.measures)
 
     @cached_property
     def groups(self) -> dict[tuple[str, ...], list[RoleTemplate]]:
         """All other templates by their measures."""
         found: dict[tuple[str, ...], list[RoleTemplate]] = {}
-        for each in self._parsed:
+        for each in self._templates:
             if each not in self.alone:
                 found.setdefault(each.measures, []).append(each)
         return found
@@ -139,7 +139,7 @@ class LinkExtractor:
         return [*self.alone, *(template for group in self.groups.values() for template in group)]
 
     @cached_property
-    def _parsed(self) -> tuple[RoleTemplate, ...]:
+    def _templates(self) -> tuple[RoleTemplate, ...]:
         return parse_link_templates(self.templates)
 
     def links(self, X: Sequence[Any]) -> Links:
@@ -203,7 +203,7 @@ class LinkExtractor:
             counts = np.diff(pairs[sizes[n] : sizes[n + 1] + 1])
             second = np.repeat(np.arange(len(counts)), counts)
             ends = np.repeat(pairs[sizes[n] + 1 : sizes[n + 1] + 1], counts)
-            values = measured(each, second - (ends - np.arange(begin, end)), second)
+            values = measures_of(each, second - (ends - np.arange(begin, end)), second)
             for g, measures in enumerate(self.groups):
                 code = np.zeros(end - begin, dtype=np.int64)
                 for name in measures:
@@ -281,7 +281,7 @@ def _animacy(document: Mentions, d: Described, genders: Sequence[str]) -> list[s
     return [each.get("Animacy", known.get(gender, "")) for each, gender in zip(given, genders, strict=True)]
 
 
-def measured(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
+def measures_of(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
     """For each measure, the number of its value for each pair of mentions, i before j."""
     pronoun = d.kind.is_one_of("pronoun")
     neither = ~pronoun[i] & ~pronoun[j]
@@ -300,9 +300,9 @@ def measured(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
         "bare": same(d.bare, i, j),
         "head": heads,
         "words": np.where(shared == 0, 0, np.where(shared == fewer, 2, 1)),
-        "number": _known(d.number, i, j),
-        "person": _known(d.person, i, j),
-        "gender": _known(d.gender, i, j),
+        "number": _comparison(d.number, i, j),
+        "person": _comparison(d.person, i, j),
+        "gender": _comparison(d.gender, i, j),
         "agreement": agreeing,
         "relation": relation,
         "initials": initials_match(d, i, j),
@@ -311,6 +311,6 @@ def measured(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
     return {name: np.asarray(values, dtype=np.int32) for name, values in found.items()}
 
 
-def _known(answers: Coded, i: AnyArray, j: AnyArray) -> AnyArray:
+def _comparison(answers: Coded, i: AnyArray, j: AnyArray) -> AnyArray:
     unknown = (answers.codes[i] < 0) | (answers.codes[j] < 0)
     return np.where(unknown, 0, np.where(answers.codes[i] == answers.codes[j], 2, 1))

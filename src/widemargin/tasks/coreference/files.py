@@ -55,13 +55,13 @@ def entity_numbers(X: Sequence[Mentions], y: Any) -> IntVector:
     numbers: list[int] = []
     for i, labels in enumerate(y):
         try:
-            numbers += by_first(_known(labels))
+            numbers += by_first(_names(labels))
         except TypeError:
             raise DataError(f"document {i}: entities must have names such as numbers or strings") from None
     return np.array(numbers, dtype=np.int32)
 
 
-def _known(labels: Any) -> list[Hashable]:
+def _names(labels: Any) -> list[Hashable]:
     """The entities; each mention without one gets a unique name."""
     if not isinstance(labels, Entities):
         return list(labels)
@@ -177,14 +177,14 @@ class CoreferenceFiles(Files):
         return entity_evaluation(marked_scores(gold.X, gold.y, predicted.X, predicted.y), {})
 
 
-class Text(NamedTuple):
+class MarkedText(NamedTuple):
     """A file as it was read, and its documents, with detected mentions if these were asked for."""
 
     document: Any
     X: Sequence[Mentions]
     is_detected: bool
 
-    def written(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
+    def text_with(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
         """The file with these entities; without `singletons`, detected mentions that stay alone are left out."""
         if not self.is_detected:
             return str(self.document.rewritten(outputs))
@@ -220,17 +220,17 @@ def read_texts(
         document = mention_lines.read(raw, gold=gold, required=marked)
     else:
         document = mentions.read(raw, chosen, reading.columns, about, gold=gold, required=marked)
-    X, y = (document.X, document.y) if marked else _detected(document.X, document.y)
+    X, y = (document.X, document.y) if marked else _detect(document.X, document.y)
     facts: dict[str, Any] = {
         "format": chosen,
         "detected": not marked,
         **({"columns": list(document.names)} if chosen == "conll" else {}),
     }
     size = {"documents": len(X), "mentions": sum(map(len, X))}
-    return Corpus(X, y if gold else None, facts, size, Text(document, X, not marked))
+    return Corpus(X, y if gold else None, facts, size, MarkedText(document, X, not marked))
 
 
-def _detected(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Mentions], list[Entities]]:
+def _detect(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Mentions], list[Entities]]:
     """The documents with detected mentions, and the entities of these mentions."""
     documents, entities = [], []
     for document, labels in zip(X, y, strict=True):

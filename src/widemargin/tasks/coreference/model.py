@@ -6,7 +6,6 @@ Model files call its structure ``coreference``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.clusters import ClusteringModel, predict_clusters
+from widemargin.tasks.clusters import ClusteringModel
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples
 from widemargin.tasks.coreference.features import LinkExtractor
 from widemargin.tasks.coreference.files import cut, entity_evaluation, entity_scores, read_texts
@@ -75,10 +74,6 @@ class CoreferenceModel(HashedModel, ClusteringModel):
         links = self.extractor.links(X)
         return AntecedentExamples(links) if self.decoder == "antecedents" else ForestExamples(links, links.n_weights)
 
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
-        """The entity of every mention, numbered from 0 in each document by their first mentions."""
-        return predict_clusters(self.examples(X), self.weights, n_threads)
-
     def predict_antecedents(self, X: Any, n_threads: int = 1) -> list[list[int | None]]:
         """The antecedent of every mention, as its number in the document from 0 on; None if it starts an entity."""
         examples = self._antecedents(X)
@@ -114,11 +109,7 @@ class CoreferenceModel(HashedModel, ClusteringModel):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted entities agree with `y`, by all scores, and how long prediction takes."""
-        begin = perf_counter()
-        examples = self.examples(X)
-        middle = perf_counter()
-        outputs = predict_clusters(examples, self.weights, n_threads)
-        seconds = {"comparing": middle - begin, "linking": perf_counter() - middle}
+        outputs, seconds = self.timed(X, n_threads, "linking")
         scores = entity_scores(X, y, outputs, self.singletons)
         return entity_evaluation(scores, seconds)
 
@@ -138,7 +129,7 @@ class CoreferenceModel(HashedModel, ClusteringModel):
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """The file with its entities replaced."""
-        text: str = corpus.document.written(outputs, singletons=self.singletons)
+        text: str = corpus.document.text_with(outputs, singletons=self.singletons)
         return text
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:

@@ -22,7 +22,7 @@ from widemargin.report.html import web_page
 from widemargin.report.text import shown
 from widemargin.tasks.clusters import COLOURS, larger_clusters
 from widemargin.tasks.coreference.examples import link_features
-from widemargin.tasks.coreference.features import MEASURES, LinkExtractor, measured, mention_columns
+from widemargin.tasks.coreference.features import MEASURES, LinkExtractor, measures_of, mention_columns
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
@@ -47,7 +47,7 @@ b { font-size: 0.65em; vertical-align: super; margin-left: 1px; }
 """
 
 
-class Piece(NamedTuple):
+class MentionPiece(NamedTuple):
     """A run of tokens of a mention; a mention that crosses another has several, and `is_last` marks the last."""
 
     start: int
@@ -83,14 +83,14 @@ def _lines(document: Mentions, entities: Sequence[int], *, coloured: bool = Fals
     """
     numbers, codes = _numbers(entities), list[int]()
 
-    def begin(piece: Piece) -> str:
+    def begin(piece: MentionPiece) -> str:
         number = numbers.get(piece.entity)
         if number is None:
             return ""
         codes.append(CODES[(number - 1) % len(CODES)])
         return f"\x1b[{codes[-1]}m[" if coloured else "["
 
-    def end(piece: Piece) -> str:
+    def end(piece: MentionPiece) -> str:
         number = numbers.get(piece.entity)
         if number is None:
             return ""
@@ -103,14 +103,14 @@ def _lines(document: Mentions, entities: Sequence[int], *, coloured: bool = Fals
 def _section(document: Mentions, entities: Sequence[int]) -> str:
     numbers = _numbers(entities)
 
-    def begin(piece: Piece) -> str:
+    def begin(piece: MentionPiece) -> str:
         number = numbers.get(piece.entity)
         if number is None:
             return "<span>"
         colour = COLOURS[(number - 1) % len(COLOURS)]
         return f'<span class="e" style="border-color:{colour};background:{colour}18" title="entity {number}">'
 
-    def end(piece: Piece) -> str:
+    def end(piece: MentionPiece) -> str:
         number = numbers.get(piece.entity)
         if number is None or not piece.is_last:
             return "</span>"
@@ -128,14 +128,14 @@ def _numbers(entities: Sequence[int]) -> dict[int, int]:
 def _sentences(
     document: Mentions,
     entities: Sequence[int],
-    begin: Callable[[Piece], str],
-    end: Callable[[Piece], str],
+    begin: Callable[[MentionPiece], str],
+    end: Callable[[MentionPiece], str],
     spelt: Callable[[str], str],
 ) -> Iterator[str]:
     """The sentences; `begin` and `end` give the text before and after each piece of a mention."""
     words, sentence = document.columns["word"], document.sentence.tolist()
-    opened: list[list[Piece]] = [[] for _ in words]
-    closed: list[list[Piece]] = [[] for _ in words]
+    opened: list[list[MentionPiece]] = [[] for _ in words]
+    closed: list[list[MentionPiece]] = [[] for _ in words]
     for piece in _pieces(document, entities):
         opened[piece.start].append(piece)
         closed[piece.end - 1].insert(0, piece)
@@ -150,7 +150,7 @@ def _sentences(
         yield " ".join(line)
 
 
-def _pieces(document: Mentions, entities: Sequence[int]) -> Iterator[Piece]:
+def _pieces(document: Mentions, entities: Sequence[int]) -> Iterator[MentionPiece]:
     """The pieces of all mentions, properly nested, outer ones first; mentions are also cut at ends of sentences."""
     sentence = document.sentence.tolist()
     around: list[int] = []
@@ -165,7 +165,7 @@ def _pieces(document: Mentions, entities: Sequence[int]) -> Iterator[Piece]:
             waiting.append((stop, end, entity))
             waiting.sort(key=lambda each: (each[0], -each[1]))
         around.append(stop)
-        yield Piece(start, stop, entity, stop == end)
+        yield MentionPiece(start, stop, entity, stop == end)
 
 
 NEW_ENTITY, APART = "a new entity", "apart"
@@ -189,7 +189,7 @@ class LinkVotes:
         end, reach = int(self.keys.pairs[m + 1]), int(self.keys.pairs[m + 1] - self.keys.pairs[m])
         if not 0 < m - a <= reach:
             raise WidemarginError(f"the model does not look as far back as from mention {m + 1} to {a + 1}")
-        values = measured(self._described, np.array([a]), np.array([m]))
+        values = measures_of(self._described, np.array([a]), np.array([m]))
         spelt = {name: MEASURES[name][int(codes[0])] for name, codes in values.items()}
         places = link_features(self.keys, m, end - (m - a))
         tokens: dict[str, int | str] = {"mention": m, "antecedent": a}
@@ -201,7 +201,7 @@ class LinkVotes:
         """The option to start an entity; it has no votes."""
         return Option(f"{self.name(m)}: {NEW_ENTITY}", [])
 
-    def ranked(self, m: int) -> list[tuple[float, int]]:
+    def choices(self, m: int) -> list[tuple[float, int]]:
         """The scores of all choices of a mention, best first; ties go to a new entity, then to the closest."""
         scores = self.scores[self.keys.pairs[m] : self.keys.pairs[m + 1]].tolist()
         found = [(0.0, 0), *((score, len(scores) - k) for k, score in enumerate(scores))]
@@ -222,32 +222,32 @@ def explain_links(model: "CoreferenceModel", X: Sequence[Mentions], question: Qu
         a, m = sorted(number - 1 for number in question.span)
         if not 0 <= a < m < len(X[0]):
             raise WidemarginError(f"{a + 1} and {m + 1} are not two mentions of the document, which has {len(X[0])}")
-        return _compared(model, votes, m, a)
+        return _comparison(model, votes, m, a)
     if model.decoder == "forest":
-        return listed(_forest(model, votes))
-    return listed(_choices(votes))
+        return listed(_list_forest(model, votes))
+    return listed(_list_choices(votes))
 
 
-def _compared(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Explanation:
+def _comparison(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Explanation:
     """A link compared with the mention's choice or, if it is the choice, with the second best."""
     asked = votes.option(m, a)
     if model.decoder == "forest":
         apart = Option(f"{votes.name(a)}, {votes.name(m)}: {APART}", [])
         return compared(asked, apart) if asked.score > 0.0 else compared(apart, asked)
-    best, other = (votes.new(m) if back == 0 else votes.option(m, m - back) for _, back in votes.ranked(m)[:2])
+    best, other = (votes.new(m) if back == 0 else votes.option(m, m - back) for _, back in votes.choices(m)[:2])
     return compared(best, other if best.name == asked.name else asked)
 
 
-def _choices(votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
+def _list_choices(votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
     """Every mention with its choice, the margin over the second best, and this second best."""
     for m in range(len(votes.document)):
-        ranked = votes.ranked(m)
+        ranked = votes.choices(m)
         names = [NEW_ENTITY if back == 0 else votes.name(m - back) for _, back in ranked[:2]]
         if len(ranked) > 1:
             yield f"{votes.name(m)} → {names[0]}", ranked[0][0] - ranked[1][0], names[1]
 
 
-def _forest(model: "CoreferenceModel", votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
+def _list_forest(model: "CoreferenceModel", votes: LinkVotes) -> Iterator[tuple[str, float, str]]:
     """The links of the forest, the strongest first."""
     examples: Any = model.examples([votes.document])
     one = np.zeros(1, dtype=np.int32)

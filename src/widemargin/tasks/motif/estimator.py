@@ -1,7 +1,7 @@
 """Motif finders as scikit-learn estimators."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -42,7 +42,7 @@ def compile_motif(parameters: MotifParameters, data: Data) -> Compiled[MotifMode
     labels, lengths = two_labels(y, parameters.positive), lengths_of(parameters.length)
     positive, tried = is_positive(y, labels), {}
     if len(lengths) > 1:
-        tried = best_length(compile_motif, parameters, data._replace(X=X, y=y), positive, lengths)
+        tried = best_length(parameters, data._replace(X=X, y=y), positive, lengths)
         lengths = [int(next(iter(tried)))]
     reads = Reads(letters_of(parameters.alphabet), lengths[0], parameters.order, _both_strands(parameters))
     checked_letters(X, reads.letters)
@@ -151,11 +151,7 @@ def lengths_of(length: Any) -> list[int]:
 
 
 def best_length(
-    compile_data: Callable[..., Compiled[Any]],
-    parameters: MotifParameters,
-    data: Data,
-    positive: BoolVector,
-    lengths: Sequence[int],
+    parameters: MotifParameters, data: Data, positive: BoolVector, lengths: Sequence[int]
 ) -> dict[str, float]:
     """The score of every length, the best first; ties go to the shorter one.
 
@@ -168,7 +164,7 @@ def best_length(
     for length in lengths:
         each = replace(quiet, length=length)
         if data.dev is not None:
-            scores[length] = _scored(compile_data, each, data, *data.dev)[1]
+            scores[length] = _train_and_score(each, data, *data.dev)[1]
             continue
         areas = []
         for k in range(N_FOLDS):
@@ -176,16 +172,14 @@ def best_length(
             part = data._replace(X=_part(data.X, inside), y=[data.y[i] for i in inside])
             if data.sample_weight is not None:
                 part = part._replace(sample_weight=np.asarray(data.sample_weight)[inside])
-            areas.append(_scored(compile_data, each, part, _part(data.X, outside), [data.y[i] for i in outside])[0])
+            areas.append(_train_and_score(each, part, _part(data.X, outside), [data.y[i] for i in outside])[0])
         scores[length] = float(np.mean(areas))
     return {str(length): scores[length] for length in sorted(scores, key=lambda length: (-scores[length], length))}
 
 
-def _scored(
-    compile_data: Callable[..., Compiled[Any]], parameters: MotifParameters, data: Data, X: Any, y: Any
-) -> tuple[float, float]:
+def _train_and_score(parameters: MotifParameters, data: Data, X: Any, y: Any) -> tuple[float, float]:
     """Train, and return the area under the curve and the accuracy on other data."""
-    model, solution = train(compile_data, parameters, data)
+    model, solution = train(compile_motif, parameters, data)
     if solution.stopped == "interrupted":
         raise KeyboardInterrupt
     scores = model.scores(X)

@@ -20,7 +20,7 @@ from widemargin.tasks.parameters import documented
 from widemargin.tasks.rank.examples import PositionExamples, QueryExamples, SwapExamples
 from widemargin.tasks.rank.features import HIGHEST_GRADE, as_grades, as_queries
 from widemargin.tasks.rank.files import Rankings, main_measure
-from widemargin.tasks.rank.model import RankingModel, Settings, feature_rows
+from widemargin.tasks.rank.model import RankingModel, RankingSettings, feature_rows
 from widemargin.tasks.rank.parameters import RankerParameters
 from widemargin.tasks.survey import Survey, refuse_latent, widened
 from widemargin.tasks.training import Compiled, Data
@@ -53,7 +53,7 @@ def compile_rankings(
     queries = as_queries(data.X)
     queries = queries._replace(matrix=widened(queries.matrix, survey))
     grades, extractor = as_grades(data.y, queries.indptr), MatrixExtractor(queries.matrix.width)
-    examples = _examples(settings, QueryExamples(*feature_rows(extractor, queries, settings), grades))
+    examples = _examples(settings, *feature_rows(extractor, queries, settings), grades)
     warn_of_scales(queries.matrix.rows)
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
     if survey is None and not weight.any():
@@ -76,7 +76,7 @@ def compile_rankings(
     )
 
 
-def _settings(parameters: RankerParameters) -> Settings:
+def _settings(parameters: RankerParameters) -> RankingSettings:
     for name, most in (("k", 2**31 - 1), ("relevant_from", HIGHEST_GRADE)):
         value = getattr(parameters, name)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
@@ -84,17 +84,17 @@ def _settings(parameters: RankerParameters) -> Settings:
     known = get_args(RankerParameters.__dataclass_fields__["measure"].type)
     if parameters.measure not in known:
         raise WidemarginError(f"measure must be one of {', '.join(known)}, not {parameters.measure!r}")
-    return Settings(parameters.measure, int(parameters.k), int(parameters.relevant_from), bool(parameters.normalize))
+    k, relevant_from = int(parameters.k), int(parameters.relevant_from)
+    return RankingSettings(parameters.measure, k, relevant_from, bool(parameters.normalize))
 
 
-def _examples(settings: Settings, given: QueryExamples) -> PositionExamples | SwapExamples:
-    arrays = given.features, given.n_weights, given.indptr, given.grades
+def _examples(settings: RankingSettings, *arrays: Any) -> PositionExamples | SwapExamples:
     if settings.measure == "precision" or settings.measure == "ndcg":  # noqa: PLR1714 — mypy narrows only this way
         return PositionExamples(*arrays, measure=settings.measure, k=settings.k, relevant_from=settings.relevant_from)
     return SwapExamples(*arrays, measure=settings.measure, relevant_from=settings.relevant_from)
 
 
-def _score(settings: Settings, dev: QueryExamples) -> Score:
+def _score(settings: RankingSettings, dev: QueryExamples) -> Score:
     """The main measure on development data as a function of the weights."""
     everything, name = np.arange(dev.n_examples, dtype=np.int32), main_measure(settings.measure, settings.k)
     return lambda w: Rankings(dev.scores(w, everything), dev.grades, dev.indptr, settings.relevant_from).results(
@@ -122,7 +122,7 @@ def _completions(examples: PositionExamples, given: Any) -> IntVector:
 
 
 def _model(
-    settings: Settings,
+    settings: RankingSettings,
     extractor: MatrixExtractor,
     examples: QueryExamples | None,
     solution: Solution,
@@ -192,7 +192,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         qid : the query of each document
         """
         queries = as_queries(X, group, qid)
-        return super().fit(queries, y, sample_weight, _grouped(dev), callbacks, checkpoint, resume)
+        return super().fit(queries, y, sample_weight, _with_queries(dev), callbacks, checkpoint, resume)
 
     def fit_path(
         self,
@@ -206,7 +206,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         qid: Any = None,
     ) -> list[Self]:
         """Train with each value in `C`: fitted clones in the order of `C`; the estimator itself is unchanged."""
-        return super().fit_path(as_queries(X, group, qid), y, C, sample_weight, _grouped(dev))
+        return super().fit_path(as_queries(X, group, qid), y, C, sample_weight, _with_queries(dev))
 
     def compare(
         self,
@@ -220,7 +220,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         qid: Any = None,
     ) -> "Comparison":
         """Train with each solver on the same features, and compare how far and how fast each gets."""
-        return super().compare(as_queries(X, group, qid), y, solvers, sample_weight, _grouped(dev))
+        return super().compare(as_queries(X, group, qid), y, solvers, sample_weight, _with_queries(dev))
 
     def predict(self, X: Any, *, group: Any = None, qid: Any = None) -> Any:
         """The score of every document; for a list of matrices, a list with the scores of each.
@@ -266,7 +266,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         return self
 
 
-def _grouped(dev: tuple[Any, ...] | None) -> tuple[Any, Any] | None:
+def _with_queries(dev: tuple[Any, ...] | None) -> tuple[Any, Any] | None:
     """Development data with their queries."""
     if dev is None:
         return None

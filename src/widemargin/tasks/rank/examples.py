@@ -126,7 +126,7 @@ class QueryExamples:
 
 
 @kernel
-def _swapped(
+def _swaps(
     scores: FloatVector,
     grades: IntVector,
     n_grades: int,
@@ -194,7 +194,7 @@ class SwapExamples(QueryExamples):
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> LongMatrix:
         """The number of swapped pairs of each document; if errors do not count, pairs of equal score are swapped."""
         scores, scales = self.scores(w, batch), per_example(error_scale, batch)
-        return _swapped(scores, self.grades, self.n_grades, self.indptr, batch, scales, self.measure == "map")
+        return _swaps(scores, self.grades, self.n_grades, self.indptr, batch, scales, self.measure == "map")
 
     def difference(self, batch: IntVector, outputs: LongMatrix) -> Differences:
         """Errors and feature differences of the swaps `outputs`."""
@@ -296,7 +296,7 @@ class PositionExamples(QueryExamples):
 
     def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> IntVector:
         """The best documents by s_d − error_scale · G_d."""
-        return self._chosen(self.no_levels, self.scores(w, batch), batch, error_scale)
+        return self._top(self.no_levels, self.scores(w, batch), batch, error_scale)
 
     def difference(self, batch: IntVector, outputs: IntVector) -> Differences:
         """Errors and feature differences of the rankings `outputs` against the completions."""
@@ -336,9 +336,9 @@ class PositionExamples(QueryExamples):
         return (different & crowded).astype(np.float64)
 
     def _complete(self, scores: FloatVector, batch: IntVector) -> IntVector:
-        return self._chosen(self.levels, scores, batch)
+        return self._top(self.levels, scores, batch)
 
-    def _chosen(self, levels: IntVector, keys: FloatVector, batch: IntVector, error_scale: Scale = 0.0) -> IntVector:
+    def _top(self, levels: IntVector, keys: FloatVector, batch: IntVector, error_scale: Scale = 0.0) -> IntVector:
         ends, scales = boundaries(self.n_chosen[batch]), per_example(error_scale, batch)
         out = np.empty(ends[-1], dtype=np.int32)
         _best(levels, keys, self.gains, scales, self.indptr, batch, out, ends)
@@ -374,19 +374,19 @@ def regression_weights(features: Rows, n_features: int, indptr: LongVector, gain
     X: Any = sparse.csr_array((features.values, features.indices, features.indptr), shape=(n_documents, n_features))
     Xt = X.T.tocsr()
 
-    def centred(values: FloatVector) -> FloatVector:
+    def centre(values: FloatVector) -> FloatVector:
         flat = values.ravel()
         return flat - np.repeat(sums(flat, indptr) / np.maximum(lengths, 1), lengths)
 
     def product(v: FloatVector) -> FloatVector:
-        return roots * centred(X @ v.ravel())
+        return roots * centre(X @ v.ravel())
 
     def transposed(u: FloatVector) -> FloatVector:
-        found: FloatVector = Xt @ centred(roots * u.ravel())
+        found: FloatVector = Xt @ centre(roots * u.ravel())
         return found
 
     operator = LinearOperator((n_documents, n_features), matvec=product, rmatvec=transposed, dtype=np.float64)
     size = float(np.sqrt((roots**2 * sums(features.values**2, features.indptr)).sum() / max(n_features, 1)))
     with one_blas_thread():
-        found: FloatVector = lsmr(operator, roots * centred(gains), damp=DAMPING * size, maxiter=MOST_STEPS)[0]
+        found: FloatVector = lsmr(operator, roots * centre(gains), damp=DAMPING * size, maxiter=MOST_STEPS)[0]
     return found

@@ -21,7 +21,7 @@ from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import (
     ENGLISH,
     NAMES,
-    Settings,
+    SummarySettings,
     as_references,
     as_topics,
     candidates_of,
@@ -93,17 +93,17 @@ def _sizes(references: list[list[str]]) -> Counter[str]:
     return Counter(words=sum(lengths), texts=len(lengths))
 
 
-def _settings(parameters: SummariserParameters, sizes: Counter[str]) -> Settings:
+def _settings(parameters: SummariserParameters, sizes: Counter[str]) -> SummarySettings:
     length = parameters.length
     if length is None:
         length = min(max(round(sizes["words"] / sizes["texts"]), 1), LONGEST)
     stop_words = ENGLISH if parameters.stop_words is None else sorted(set(parameters.stop_words))
-    return Settings(
+    return SummarySettings(
         int(length), int(parameters.order), bool(parameters.lower), bool(parameters.split_sentences), list(stop_words)
     )
 
 
-def _dev_score(parameters: SummariserParameters, settings: Settings, X: Any, y: Any) -> Score:
+def _dev_score(parameters: SummariserParameters, settings: SummarySettings, X: Any, y: Any) -> Score:
     """ROUGE-2 recall on development data as a function of the weights."""
     topics = as_topics(X, split=settings.split_sentences)
     references = as_references(y, len(topics))
@@ -118,7 +118,9 @@ def _dev_score(parameters: SummariserParameters, settings: Settings, X: Any, y: 
     return score
 
 
-def _model(settings: Settings, examples: ExtractExamples, solution: Solution, summary: dict[str, Any]) -> SummaryModel:
+def _model(
+    settings: SummarySettings, examples: ExtractExamples, solution: Solution, summary: dict[str, Any]
+) -> SummaryModel:
     found = {"cut_short": len(examples.cut_short)} if examples.cut_short else {}
     return SummaryModel([], settings, examples.limits, solution.w.copy(), summary=summary | found)
 
