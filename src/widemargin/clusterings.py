@@ -129,22 +129,20 @@ def pair(gold: Clusters, predicted: Clusters) -> Counts:
 
 def apart(gold: Clusters, predicted: Clusters) -> Counts:
     """Pairs of items that are in two clusters."""
-    place, sizes = _places(predicted), [sum(map(len, each)) for each in (gold, predicted)]
-    both = [_shared(cluster, place) for cluster in gold]
-    common = Counter[int]()
+    place = _places(predicted)
+    both, common = [_shared(cluster, place) for cluster in gold], Counter[int]()
     for each in both:
         common.update(each)
+    joined, found, _, wanted = pair(gold, predicted)
     # Of the pairs of items that both sides have, those in one cluster of either side are not apart.
-    n = sum(common.values())
     right = (
-        _n_pairs(n)
-        - sum(_n_pairs(sum(each.values())) for each in both)
+        _n_pairs(common.total())
+        - sum(_n_pairs(each.total()) for each in both)
         - sum(map(_n_pairs, common.values()))
-        + sum(_n_pairs(count) for each in both for count in each.values())
+        + joined
     )
-    joined = [sum(_n_pairs(len(cluster)) for cluster in each) for each in (gold, predicted)]
-    wanted, found = (_n_pairs(n) - inside for n, inside in zip(sizes, joined, strict=True))
-    return Counts(right, found, right, wanted)
+    n_gold, n_found = (sum(map(len, side)) for side in (gold, predicted))
+    return Counts(right, _n_pairs(n_found) - found, right, _n_pairs(n_gold) - wanted)
 
 
 def lea(gold: Clusters, predicted: Clusters) -> Counts:
