@@ -18,9 +18,9 @@ from widemargin.core.stop import Score
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import Documents, ForestExamples
+from widemargin.tasks.cluster import ClusterParameters
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import DECODERS, ClusterModel
-from widemargin.tasks.cluster.parameters import ClusterParameters
 from widemargin.tasks.clusters import check_choices, check_clusters, check_list, predict_clusters
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
@@ -160,6 +160,7 @@ class Clusterer(ClusterParameters, Estimator[ClusterModel]):
     """
 
     _compile = staticmethod(compile_clusters)
+    _survey = staticmethod(survey_clusters)
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of the predicted clusters by `dev_metric`."""

@@ -15,6 +15,7 @@ from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.clusters import check_choices, predict_clusters
+from widemargin.tasks.coreference import CoreferenceParameters
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples, ErrorCosts, Links
 from widemargin.tasks.coreference.features import (
     DEFAULT_TEMPLATES,
@@ -24,7 +25,6 @@ from widemargin.tasks.coreference.features import (
 )
 from widemargin.tasks.coreference.files import entity_numbers, entity_scores, has_singletons
 from widemargin.tasks.coreference.model import DECODERS, CoreferenceModel
-from widemargin.tasks.coreference.parameters import CoreferenceParameters
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.plan import solver_and_objective

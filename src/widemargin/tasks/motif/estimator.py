@@ -19,11 +19,11 @@ from widemargin.metrics import area_under_curve
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.estimator import Estimator
+from widemargin.tasks.motif import MotifParameters
 from widemargin.tasks.motif.examples import MotifExamples, Reads, checked_letters, letters_of
 from widemargin.tasks.motif.files import Site, is_positive, plain_labels, two_labels
 from widemargin.tasks.motif.logo import logo_picture
 from widemargin.tasks.motif.model import MotifModel
-from widemargin.tasks.motif.parameters import MotifParameters
 from widemargin.tasks.motif.seeds import letter_counts, letter_shares
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.scikit_learn import Classifying

@@ -17,11 +17,11 @@ from widemargin.core.stop import Callback, Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.abilities import NamedEstimator
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.rank import RankerParameters
 from widemargin.tasks.rank.examples import PositionExamples, QueryExamples, SwapExamples
 from widemargin.tasks.rank.features import HIGHEST_GRADE, as_grades, as_queries
 from widemargin.tasks.rank.files import Rankings, main_measure
 from widemargin.tasks.rank.model import RankingModel, RankingSettings, feature_rows
-from widemargin.tasks.rank.parameters import RankerParameters
 from widemargin.tasks.survey import Survey, refuse_latent, widened
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.matrices import MatrixExtractor, warn_of_scales
@@ -164,6 +164,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
     """
 
     _compile = staticmethod(compile_rankings)
+    _survey = staticmethod(survey_rankings)
 
     def fit(
         self,

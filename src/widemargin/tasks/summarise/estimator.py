@@ -17,6 +17,7 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.summaries import mean_rouge, rouge, words
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.summarise import SummariserParameters
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import (
     ENGLISH,
@@ -29,7 +30,6 @@ from widemargin.tasks.summarise.features import (
 )
 from widemargin.tasks.summarise.files import MAIN
 from widemargin.tasks.summarise.model import LONGEST, WIDEST, SummaryModel, chosen_sentences
-from widemargin.tasks.summarise.parameters import SummariserParameters
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 
@@ -150,6 +150,7 @@ class Summariser(SummariserParameters, Estimator[SummaryModel]):
     """
 
     _compile = staticmethod(compile_topics)
+    _survey = staticmethod(survey_topics)
 
     def score(self, X: Any, y: Any) -> float:
         """Mean ROUGE-2 recall of the predicted summaries."""
