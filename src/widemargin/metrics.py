@@ -248,7 +248,7 @@ class SequenceScorer:
         self, estimator: Any, X: Any, y: Sequence[Labels], sample_weight: Sequence[float] | None = None
     ) -> float:
         """Score the predictions of `estimator` for `X` against `y`; `sample_weight` has a weight per sequence."""
-        model = getattr(estimator, "model_", None)
+        model: Any = getattr(estimator, "model_", None)
         known = hasattr(model, "gold_and_predicted")
         gold, predicted = model.gold_and_predicted(X, y) if known else (y, estimator.predict(X))
         return self.measure(gold, predicted, sample_weight)

@@ -103,7 +103,7 @@ def forests_of(examples: ForestExamples, given: Any) -> Flags:
             if pair not in place or not examples.inside[place[pair]]:
                 raise DataError(f"document {i}: {link!r:.60} is not a given pair of items of one cluster")
             flags[place[pair]] = 1
-    trees, n_links = split(examples.trees(flags), documents.items), sums(flags, documents.pairs)
+    trees, n_links = split(examples.trees(flags).tolist(), documents.items), sums(flags, documents.pairs)
     for i, n in enumerate(n_links.astype(np.int64).tolist()):
         if n != len(trees[i]) - len(set(trees[i])):
             raise DataError(f"document {i}: its links form a circle")
