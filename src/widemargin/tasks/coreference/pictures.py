@@ -18,7 +18,7 @@ from widemargin._types import FloatVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.html import web_page
+from widemargin.report.svg import web_page
 from widemargin.report.text import shown
 from widemargin.tasks.clusters import COLOURS, larger_clusters
 from widemargin.tasks.coreference.examples import link_features
