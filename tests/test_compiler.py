@@ -12,7 +12,7 @@ from widemargin._jit import kernel
 from widemargin.core.loop import fit
 from widemargin.data.generators import addresses
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data
 

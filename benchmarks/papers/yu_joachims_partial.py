@@ -19,7 +19,7 @@ from experiment import SEED, Bench
 
 from widemargin.files.formats import read
 from widemargin.metrics import accuracy
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data, train
 

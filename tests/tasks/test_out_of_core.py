@@ -32,7 +32,7 @@ from widemargin.structures.label_rows import _gather, add_label_scores
 from widemargin.tasks import estimators, out_of_core
 from widemargin.tasks.out_of_core import Stream, compile_stream
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data
 

@@ -8,10 +8,10 @@ TASK = Task(
         "segment": Kind(
             __name__,
             "parameters.SegmenterParameters",
-            "compile.compile_segments",
+            "estimator.compile_segments",
             "model.SegmentModel",
             "estimator.Segmenter",
-            survey="compile.survey_segments",
+            survey="estimator.survey_segments",
         )
     },
     does="Learn to cut sequences into labelled segments.\n\nThe labels of the data mark segments in BIO, or are XML "

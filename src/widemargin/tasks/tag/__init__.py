@@ -8,11 +8,11 @@ TASK = Task(
         "chain": Kind(
             __name__,
             "parameters.TaggerParameters",
-            "compile.compile_tags",
+            "estimator.compile_tags",
             "model.Tagger",
             "estimator.SequenceTagger",
             foreign={b"lCRF": "crfsuite.read_tagger"},
-            survey="compile.survey_tags",
+            survey="estimator.survey_tags",
             arrays="out_of_core.TagArrays",
         )
     },
