@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 
 
-def compiled(
+def assemble(
     make: Callable[..., M],
     labels: list[Any],
     examples: TokenExamples,

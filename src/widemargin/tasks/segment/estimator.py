@@ -30,7 +30,7 @@ from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.scores import ROLES, Segmentation
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.token_training import compiled, dev_score, match
+from widemargin.tasks.token_training import assemble, dev_score, match
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
@@ -92,7 +92,7 @@ def compile_segments(
     else:
         examples = PartialSegmentExamples(shape, *features, allowed, given, **penalties)
     make = partial(SegmentModel, extractor=extractor, max_lengths=longest)
-    return compiled(make, labels, examples, data, score, metric, partial(_matched, labels, extractor, shape))
+    return assemble(make, labels, examples, data, score, metric, partial(_matched, labels, extractor, shape))
 
 
 def _extractor(parameters: SegmenterParameters, X: Columns, y: Any) -> SegmentExtractor:

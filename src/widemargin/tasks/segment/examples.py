@@ -229,7 +229,8 @@ def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
     long = np.flatnonzero(lengths > np.array(shape.max_lengths)[labels])
     if len(long):
         t = int(long[0])
+        i = int(np.searchsorted(indptr, t, side="right")) - 1
         raise DataError(
-            f"example {np.searchsorted(indptr, t, side='right') - 1} has a gold segment of {lengths[t]} tokens with the label "
-            f"{labels[t]}, whose segments may have {shape.max_lengths[labels[t]]}"
+            f"example {i} has a gold segment of {lengths[t]} tokens with the label {labels[t]}, whose segments may have "
+            f"{shape.max_lengths[labels[t]]}"
         )

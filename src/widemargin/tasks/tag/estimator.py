@@ -26,7 +26,7 @@ from widemargin.tasks.tag.features import ChainExamples, ChainShape, PartialChai
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
-from widemargin.tasks.token_training import compiled, dev_score, match, metric_for
+from widemargin.tasks.token_training import assemble, dev_score, match, metric_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
@@ -94,8 +94,8 @@ def compile_tags(
     """
     if check_passes(parameters, at_once=survey is None and not piece):
         second, guesses, first = guessed(parameters, data)
-        compiled = compile_tags(second, guesses, labels)
-        return replace(compiled, model=partial(_second_pass, compiled.model, first), piecewise=False)
+        found = compile_tags(second, guesses, labels)
+        return replace(found, model=partial(_second_pass, found.model, first), piecewise=False)
     check_scheme(parameters, piece=piece)
     if after is not None and (after.first is not None or after.scheme != parameters.scheme):
         raise UnsupportedError("the tagger has two passes, or a scheme of labels, and needs all data at once; fit anew")
@@ -121,10 +121,10 @@ def compile_tags(
     costs = costs_of(parameters, encoded.labels, counts, piece=piece)
     chain = ChainShape(len(encoded.labels), extractor.n_features, extractor.n_transition_features)
     examples = _examples(chain, features, encoded, costs)
-    return assembled(parameters, extractor, encoded.labels, examples, data, piecewise=True)
+    return assemble_tags(parameters, extractor, encoded.labels, examples, data, piecewise=True)
 
 
-def assembled(
+def assemble_tags(
     parameters: TaggerParameters,
     extractor: Extractor,
     labels: list[Any],
@@ -141,7 +141,7 @@ def assembled(
         score = dev_score(metric, _examples(examples.shape, extractor.transform(X)), labels, gold, parameters.n_jobs)
     make = partial(Tagger, extractor=extractor, scheme=parameters.scheme)
     matched = partial(_matched, labels, extractor)
-    return compiled(make, labels, examples, data, score, metric, matched, piecewise=piecewise)
+    return assemble(make, labels, examples, data, score, metric, matched, piecewise=piecewise)
 
 
 def _label_counts(encoded: Encoded, sizes: Sequence[int], sample_weight: Any) -> FloatVector:

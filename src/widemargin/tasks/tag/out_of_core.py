@@ -11,7 +11,7 @@ from widemargin.core.header import many, names, record, whole
 from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.tasks.tag.estimator import assembled, check_passes, costs_of, extractor_for
+from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of, extractor_for
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.parameters import TaggerParameters
@@ -97,7 +97,7 @@ class TagArrays:
             costs=costs_of(parameters, labels, lambda: counts),
             transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
-        return assembled(parameters, extractor, labels, examples, data)
+        return assemble_tags(parameters, extractor, labels, examples, data)
 
 
 class StoredFeatures(ChainFeatures):
