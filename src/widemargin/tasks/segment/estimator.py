@@ -11,6 +11,7 @@ from widemargin._types import BoolVector, IntVector
 from widemargin.tasks.abilities import TokenEstimator
 from widemargin.tasks.answers import LEAST, SureSpan
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.segment import SegmenterParameters
 from widemargin.tasks.segment.costs import Known, gold_lengths
 from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
@@ -27,7 +28,6 @@ from widemargin.tasks.segment.labels import (
     partial_labels,
 )
 from widemargin.tasks.segment.model import SegmentModel
-from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.scores import ROLES, Segmentation
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.token_training import assemble, dev_score, match
@@ -149,6 +149,7 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     """
 
     _compile = staticmethod(compile_segments)
+    _survey = staticmethod(survey_segments)
 
     def span_proba(self, X: Any, least: float = LEAST) -> list[list[SureSpan]]:
         """All spans of every sequence whose probability is at least `least`, each with its probability.

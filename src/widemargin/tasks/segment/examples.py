@@ -231,6 +231,6 @@ def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
         t = int(long[0])
         i = int(np.searchsorted(indptr, t, side="right")) - 1
         raise DataError(
-            f"example {i} has a gold segment of {lengths[t]} tokens with the label {labels[t]}, whose segments may have "
-            f"{shape.max_lengths[labels[t]]}"
+            f"example {i} has a gold segment of {lengths[t]} tokens with the label {labels[t]}, whose segments may "
+            f"have {shape.max_lengths[labels[t]]}"
         )

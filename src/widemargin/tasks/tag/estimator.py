@@ -22,9 +22,9 @@ from widemargin.tasks.parameters import documented
 from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.stacking import stack
 from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.tag import TaggerParameters
 from widemargin.tasks.tag.features import ChainExamples, ChainShape, PartialChainExamples
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
 from widemargin.tasks.token_training import assemble, dev_score, match, metric_for
 from widemargin.tasks.training import Compiled, Data
@@ -314,6 +314,7 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     """
 
     _compile = staticmethod(compile_tags)
+    _survey = staticmethod(survey_tags)
 
     @property
     def tagger_(self) -> Tagger:
