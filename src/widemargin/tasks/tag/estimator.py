@@ -70,8 +70,13 @@ def extractor_for(parameters: TaggerParameters, data: Data, after: Tagger | None
     """The extractor (of the tagger `after`, if given), and the inputs in the form that it takes."""
     if after is None:
         resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
-        sizes = {"min_count": parameters.min_count, "hash_bits": parameters.hash_bits}
-        extractor = choose_extractor(data.X, parameters.templates, resources, **sizes)
+        extractor = choose_extractor(
+            data.X,
+            parameters.templates,
+            resources,
+            min_count=parameters.min_count,
+            hash_bits=parameters.hash_bits,
+        )
     else:
         extractor = after.extractor
     X = prepared(data.X, extractor)
