@@ -21,8 +21,7 @@ from widemargin.tasks.token_examples import LabelShape, PartialTokens, TokenExam
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.columns import split
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
-from widemargin.text.span_labels import marks_spans
-from widemargin.text.spans import ENDS, STARTS, parsed
+from widemargin.text.spans import ENDS, STARTS, marks_spans, parsed
 
 if TYPE_CHECKING:
     from widemargin.tasks.warm import Matched
