@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, optimum, primal, problem
-from widemargin.core.certifier import Certificate, Certifier
-from widemargin.core.keeper import Keeper, shorten
+from widemargin.core.certificate import Certificate, Certifier, Keeper, shorten
 from widemargin.core.loop import Clock, epochs, open_run
 from widemargin.core.oracle import Meter
 from widemargin.core.solution import Epoch

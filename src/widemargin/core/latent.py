@@ -30,13 +30,12 @@ import numpy as np
 from widemargin._jit import now
 from widemargin.core.checkpoint import read_outer
 from widemargin.core.checks import check_offers
-from widemargin.core.completion import begin, complete, shifts
 from widemargin.core.examples import Latent, Outputs, Uncertain
 from widemargin.core.header import Place
 from widemargin.core.interrupt import interruption
 from widemargin.core.loop import fit
 from widemargin.core.problem import Problem, in_shares
-from widemargin.core.rounds import Course, Enough, Rounds
+from widemargin.core.rounds import Course, Enough, Rounds, begin, complete, shifts
 from widemargin.core.solution import Epoch, Round, Solution, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.sparse import Rows, dots, taken
@@ -73,7 +72,7 @@ def fit_latent(
     problem, solver : what to minimise, and how; the examples are `Latent`
     stop : the rules for every convex problem, except that `seconds` limits the whole run and `patience` counts rounds
     rounds : how rounds follow each other
-    init : completions to begin with: ``"rule"``, ``"random"``, weights, or completions (`core.completion.begin`)
+    init : completions to begin with: ``"rule"``, ``"random"``, weights, or completions (`core.rounds.begin`)
     score : maps weights to a development score, asked for after every round; the best round's weights are returned
     callbacks, seed, checkpoint, resume, checkpoint_seconds, interrupted : as in `fit`
     """

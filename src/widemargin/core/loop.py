@@ -3,8 +3,8 @@
 `epochs` is the only place that runs a solver's epochs. It is used by `Run`, which `fit` and the log of CRFsuite iterate
 over; by learning from pieces of data (`core.online`); and by learning in parts (`parts`). A run uses
 
-    `core.certifier`   P, D, the gap, and any reason why they prove nothing
-    `core.keeper`      which weights are returned: the last, the best on development data, an average
+    `core.certificate`   P, D, the gap, and any reason why they prove nothing
+    `core.certificate`      which weights are returned: the last, the best on development data, an average
     `core.stop`        the rules that end a run
     `core.interrupt`   the watch that cuts a run short: Ctrl-C or a time limit
 
@@ -23,11 +23,10 @@ import numpy as np
 from widemargin._jit import now
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
-from widemargin.core.certifier import Certificate, Certifier
+from widemargin.core.certificate import Certificate, Certifier, Keeper, shorten
 from widemargin.core.checks import check_offers
 from widemargin.core.contents import Origin
 from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_on
-from widemargin.core.keeper import Keeper, shorten
 from widemargin.core.oracle import Meter
 from widemargin.core.problem import Trainable
 from widemargin.core.solution import Epoch, Solution, percent, relative_gap

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.penalty import formula
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, relative_gap

@@ -11,7 +11,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.limits import check_memory
+from widemargin.core.checks import check_memory
 from widemargin.core.sparse import sums
 from widemargin.decoders.kruskal import Flags, agglomerate
 from widemargin.structures.costs import KindCosts
