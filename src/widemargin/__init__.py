@@ -11,7 +11,7 @@ from widemargin._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from widemargin.core.loop import fit as fit
-    from widemargin.core.path import fit_path as fit_path
+    from widemargin.core.loop import fit_path as fit_path
     from widemargin.core.problem import Problem as Problem
     from widemargin.core.solution import Epoch as Epoch
     from widemargin.core.solution import Solution as Solution

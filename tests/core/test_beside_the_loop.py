@@ -7,8 +7,8 @@ import pytest
 
 from helpers import PROBLEMS, optimum, primal, problem
 from widemargin.core.certificate import Certificate, Certifier, Keeper, shorten
-from widemargin.core.loop import Clock, epochs, open_run
-from widemargin.core.oracle import Meter
+from widemargin.core.loop import epochs, open_run
+from widemargin.core.oracle import Clock, Meter
 from widemargin.core.solution import Epoch
 from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError

@@ -21,7 +21,7 @@ import os
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -109,25 +109,24 @@ def _in_run(epoch: Epoch, course: Course) -> Epoch:
     )
 
 
+@dataclass
 class _Procedure:
     """One call of `fit_latent`."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: Solver,
-        stop: Stop,
-        rounds: Rounds,
-        score: Score | None,
-        callbacks: Sequence[Callback],
-        rng: np.random.Generator,
-    ) -> None:
-        self.problem, self.solver, self.stop, self.rounds = problem, solver, stop, rounds
-        self.score, self.callbacks, self.rng = score, callbacks, rng
-        self.latent: Any = problem.examples
-        self.closest = rounds.tol if stop.gap is None else min(stop.gap, rounds.tol or stop.gap)
+    problem: Problem
+    solver: Solver
+    stop: Stop
+    rounds: Rounds
+    score: Score | None
+    callbacks: Sequence[Callback]
+    rng: np.random.Generator
+    last: Solution | None = None
+
+    def __post_init__(self) -> None:
+        gap, tol = self.stop.gap, self.rounds.tol
+        self.latent: Any = self.problem.examples
+        self.closest = tol if gap is None else min(gap, tol or gap)
         self.course = Course(taking_part=np.ones(self.latent.n_examples))
-        self.last: Solution | None = None
 
     def result(self, init: Any, resume: bool, options: dict[str, Any]) -> Solution:
         """The solution after rounds until a rule ends the run."""

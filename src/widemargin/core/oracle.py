@@ -15,6 +15,7 @@ batches are fixed once, so the result does not depend on the number of threads.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from widemargin._jit import now
 from widemargin._threads import run, shares
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
@@ -220,6 +222,33 @@ class Meter:
         """Seconds per call, without the first batch, which may include compilation; 0 before the second batch."""
         calls, seconds = self.first
         return (self.seconds - seconds) / max(self.calls - calls, 1)
+
+
+class Clock:
+    """Seconds and oracle calls since the start, plus those given; time spent compiling does not count."""
+
+    def __init__(self, meter: Meter, seconds: float = 0.0, calls: int = 0) -> None:
+        self._meter, self._begin, self._calls = meter, now() - seconds, meter.calls - calls
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return now() - self._begin
+
+    @property
+    def calls(self) -> int:
+        """The oracle calls so far."""
+        return self._meter.calls - self._calls
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count neither the seconds nor the oracle calls of the block."""
+        begin, calls = now(), self._meter.calls
+        try:
+            yield
+        finally:
+            self._begin += now() - begin
+            self._calls += self._meter.calls - calls
 
 
 class Oracle:
