@@ -1,7 +1,7 @@
 """The only training loop: `epochs`, a generator, and `Run`, which iterates over it and decides what follows.
 
-`epochs` is the only place that runs a solver's epochs: for `Run`, which `fit` and the log of CRFsuite iterate over, and
-for learning from pieces of data (`core.online`) or in parts (`parts`). A run uses
+`epochs` is the only place that runs a solver's epochs: for `Run`, which `fit` and CRFsuite's log iterate over, and for
+learning from pieces of data (`core.online`) or in parts (`parts`). A run uses
 
     `core.certificate` P, D, the gap, and any reason why they prove nothing; which weights are returned
     `core.stop`        the rules that end a run
@@ -178,8 +178,7 @@ class Run:
             w, found = self._no_worse_than_zero(w, found)
             if self.reason == "epochs" and self.stop.gap is not None and self.stop.is_missed_by(found.gap):
                 reached = "unknown" if found.gap is None else percent(found.gap, "")
-                wanted = percent(self.stop.gap, "")
-                shortfall = f"the gap is {reached} after {epoch} epochs, above the {wanted} wanted"
+                shortfall = f"the gap is {reached} after {epoch} epochs, above the {percent(self.stop.gap, '')} wanted"
         found = found.or_doubt()
         cuts = solver.carried(problem, state)
         if cuts is not None:
