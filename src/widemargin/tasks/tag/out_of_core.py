@@ -12,13 +12,13 @@ from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
+from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of, extractor_for
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.predict import check_scheme, learnt
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
-from widemargin.text.growing import Described, FeatureFiles
+from widemargin.text.growing import FeatureFiles, StoredExtractor
 from widemargin.text.inputs import check_templates, lengths, prepared, restore
 from widemargin.text.labels import Encoded, by_frequency, check_kinds, encode_labels
 
@@ -66,7 +66,7 @@ class TagArrays:
         number = {label: k for k, label in enumerate(self.counts)}
         self.gold.append(np.array([number[label] for label in encoded.labels], dtype=np.int32)[encoded.known])
 
-    def settle(self) -> Described:
+    def settle(self) -> StoredExtractor:
         """Renumber labels and features as if all data had come at once."""
         if self.features is None or not self.counts:
             raise DataError("there is no labelled position to learn from")
@@ -76,7 +76,7 @@ class TagArrays:
         for first, part in self.gold.parts():
             self.gold.put(first, numbers[part])
         header, arrays = self.features.settle()
-        return Described(
+        return StoredExtractor(
             {"labels": labels, "counts": [self.counts[label] for label in labels], "features": header}, arrays
         )
 
@@ -97,7 +97,7 @@ class TagArrays:
             costs=costs_of(parameters, labels, lambda: counts),
             transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
-        return assembled(parameters, extractor, labels, examples, data.dev)
+        return assemble_tags(parameters, extractor, labels, examples, data)
 
 
 class StoredFeatures(ChainFeatures):
