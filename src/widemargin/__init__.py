@@ -37,8 +37,7 @@ _look_up, _, _names = lazy_names(
     __name__,
     {
         "_version": ["__version__"],
-        "core.loop": ["fit"],
-        "core.path": ["fit_path"],
+        "core.loop": ["fit", "fit_path"],
         "core.problem": ["Problem"],
         "core.solution": ["Epoch", "Solution"],
         "core.stop": ["Callback", "Stop"],

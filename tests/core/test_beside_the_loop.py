@@ -127,7 +127,7 @@ class TestCertifier:
 
 def test_a_clock_goes_on_from_before_and_pauses(monkeypatch):
     time = [10.0]
-    monkeypatch.setattr("widemargin.core.loop.now", lambda: time[0])
+    monkeypatch.setattr("widemargin.core.oracle.now", lambda: time[0])
     meter = Meter(calls=7)
     clock = Clock(meter, seconds=5.0, calls=20)
     time[0] += 1.0

@@ -102,7 +102,7 @@ def test_stops_in_time(seconds, monkeypatch):
         return cuts(self, examples, w, batch)
 
     monkeypatch.setattr(Margin, "cuts", slow)
-    monkeypatch.setattr("widemargin.core.loop.now", lambda: clock[0])
+    monkeypatch.setattr("widemargin.core.oracle.now", lambda: clock[0])
     monkeypatch.setattr("widemargin.core.oracle.perf_counter", lambda: clock[0])
     solution = fit(larger(), LIGHT, stop=Stop(epochs=None, gap=None, seconds=seconds))
     assert solution.stopped == "seconds"
