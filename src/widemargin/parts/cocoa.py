@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss
-from widemargin.core.dense import inner
+from widemargin.core import Loss
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver, number
 from widemargin.parts.messages import LARGEST_SEED, Change, Order, Outcome
 from widemargin.parts.problem import PartedProblem, zero

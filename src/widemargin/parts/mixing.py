@@ -14,15 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Movable, Solver, number
 from widemargin.parts.messages import LARGEST_SEED, Change, Look, Order, Outcome, Report, Seen
 from widemargin.parts.part import Part, Saved
 from widemargin.parts.problem import PartedProblem, zero
-from widemargin.solvers.adaptive import AdaptiveState
-from widemargin.solvers.descent import DescentState
+from widemargin.solvers.adagrad import AdaptiveState
+from widemargin.solvers.sgd import DescentState
 
 
 @dataclass(slots=True)
