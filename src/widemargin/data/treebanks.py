@@ -85,13 +85,13 @@ class Phrase:
         for part in self.parts:
             yield from [part.node] if isinstance(part.node, Word) else part.node.words()
 
-    def governed(self) -> Iterator[tuple[Word, Word, str]]:
+    def dependents(self) -> Iterator[tuple[Word, Word, str]]:
         """Each word with its head and its relation, except for the head of the whole phrase."""
         for part in self.parts:
             if part.relation != HEAD:
                 yield _head(part.node), part.on or self.head, part.relation
             if isinstance(part.node, Phrase):
-                yield from part.node.governed()
+                yield from part.node.dependents()
 
     def tree(self) -> Tree:
         """The tree of constituents."""
@@ -272,7 +272,7 @@ def _arcs(top: Phrase) -> list[Arc]:
         if part.on is not None:
             arcs[_head(part.node)] = Arc(number[part.on], part.relation)
         if isinstance(part.node, Phrase):
-            arcs |= {word: Arc(number[on], relation) for word, on, relation in part.node.governed()}
+            arcs |= {word: Arc(number[on], relation) for word, on, relation in part.node.dependents()}
     return [arcs[word] for word in number]
 
 

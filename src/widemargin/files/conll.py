@@ -32,7 +32,7 @@ def parse(raw: RawText, names: Sequence[str] | None = None) -> Table:
     layout = raw.judged("layout", lambda: _layout(tokens))
     if layout is TABS and raw.first and _layout(tokens) is BLANKS:
         layout = ONE_COLUMN
-    rows = Rows(tokens if layout is TABS else _tabbed(tokens), lines, breaks)
+    rows = Rows(tokens if layout is TABS else _with_tabs(tokens), lines, breaks)
     width = raw.judged("width", lambda: rows.fields[0].count("\t") + 1 if tokens else 1)
     names = _default_names(width) if names is None else _checked_names(names, width, raw)
     aliases = {} if "label" in names else {"label": names[-1]}
@@ -65,7 +65,7 @@ def _layout(tokens: list[str]) -> Layout:
     return TABS if not tokens or "\t" in tokens[0] or not any(" " in token for token in tokens) else BLANKS
 
 
-def _tabbed(tokens: list[str]) -> list[str]:
+def _with_tabs(tokens: list[str]) -> list[str]:
     joined = "\n".join(token.strip(" \t\r") for token in tokens)
     return re.sub(r"[ \t]+", "\t", joined).split("\n") if tokens else []
 

@@ -79,7 +79,7 @@ class MentionFile(NamedTuple):
             return f"({name}{_part(bracket['begun'])}{bracket['rest']}{bracket['single']}"
 
         def rewritten(value: str) -> str:
-            begin, end = _annotated(value, self.column)
+            begin, end = _annotation(value, self.column)
             return value[:begin] + BRACKET.sub(renamed, value[begin:end]) + value[end:]
 
         return self.document.text({self.column: list(map(rewritten, self.document.columns[self.column].strings()))})
@@ -194,7 +194,7 @@ def _documents(document: Table) -> tuple[list[int], list[str]]:
     return list(starts), list(starts.values())
 
 
-def _annotated(value: str, column: str) -> tuple[int, int]:
+def _annotation(value: str, column: str) -> tuple[int, int]:
     """Where the brackets begin and end in the value of a token; equal places if there are none."""
     if column != "misc":
         return (0, 0) if value in NOTHING else (0, len(value))
@@ -203,7 +203,7 @@ def _annotated(value: str, column: str) -> tuple[int, int]:
 
 
 def _brackets(document: Table, value: str, column: str, token: int) -> Iterator[re.Match[str]]:
-    begin, end = _annotated(value, column)
+    begin, end = _annotation(value, column)
     text = value[begin:end]
     if BRACKET.sub("", text).strip("|"):
         raise _fault(document, token, f"{shortened(text)!r} is not a row of brackets such as (7(3) or 7)")

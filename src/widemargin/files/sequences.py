@@ -51,7 +51,7 @@ class Found(NamedTuple):
     sites: list[Span]
 
 
-def gathered(raw: RawText, found: Sequence[Found]) -> SequenceData:
+def gather(raw: RawText, found: Sequence[Found]) -> SequenceData:
     """The sequences of a file, checked: there must be at least one, and letters must be valid."""
     if not found and not raw.first:
         raise DataError(f"{raw.source} has no sequences")
@@ -99,7 +99,7 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
         if label not in (None, LABEL):
             raise raw.fault(0, f"there is no header that says which column is {label!r}")
         found = [_row(line, number, raw) for number, line in lines if not line.startswith("#")]
-    return gathered(raw, found)
+    return gather(raw, found)
 
 
 def cut(lines: Sequence[str]) -> int:

@@ -126,7 +126,7 @@ def parse(raw: RawText) -> XmlFields:
     sizes = [span.end - span.start for sentence in sentences for span, _, _ in sentence.segments if span.type]
     token_by_token = bool(sizes) and max(sizes) == 1
     if token_by_token:
-        sentences = [replace(sentence, segments=list(_joined(sentence.segments))) for sentence in sentences]
+        sentences = [replace(sentence, segments=list(_join(sentence.segments))) for sentence in sentences]
     strings = {"word": partial(_words, sentences), LABEL: partial(_labels, sentences)}
     columns = Columns(LazyColumns(strings, {}), boundaries(len(sentence.tokens) for sentence in sentences), raw.source)
     return XmlFields(raw, columns, LABEL, sentences, token_by_token)
@@ -225,7 +225,7 @@ def _labels(sentences: Sequence[Sentence]) -> list[str]:
     return [label for sentence in sentences for label in sentence.labels()]
 
 
-def _joined(segments: Sequence[Segment]) -> Iterator[Segment]:
+def _join(segments: Sequence[Segment]) -> Iterator[Segment]:
     """Segments, with neighbours of the same type joined."""
     last: Segment | None = None
     for segment in segments:

@@ -96,7 +96,7 @@ def compare(
             try:
                 _warm_up(problem, chosen[name], Progress(prefix=f"{prefix}, warming up", keep=False, enabled=verbose))
                 with Progress(prefix=prefix, tol=stop.gap, enabled=verbose) as progress:
-                    runs[name] = _measured(name, problem, chosen[name], stop, score, [progress, *callbacks], seed)
+                    runs[name] = _measure(name, problem, chosen[name], stop, score, [progress, *callbacks], seed)
             except WidemarginError as error:
                 runs[name] = Run(name, failure=str(error))
             if runs[name].stopped == "interrupted":
@@ -119,7 +119,7 @@ def _warm_up(problem: Problem, solver: Solver, progress: Progress) -> None:
             raise KeyboardInterrupt
 
 
-def _measured(
+def _measure(
     name: str,
     problem: Problem,
     solver: Solver,
