@@ -28,7 +28,7 @@ from widemargin.cli.options import (
     together,
     train_files,
 )
-from widemargin.cli.program import Program
+from widemargin.cli.program import CommandLine
 from widemargin.tasks import TASKS, task
 
 Options = dict[str, Any]
@@ -100,7 +100,7 @@ class ByTask(click.Group):
 
 @click.group(
     "widemargin",
-    cls=Program,
+    cls=CommandLine,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=example(
         "widemargin demo",

@@ -26,14 +26,10 @@ def duplicates(
 
     Parameters
     ----------
-    n
-        How many lists.
-    seed
-        The same seed gives the same lists.
-    size
-        Fewest and most records of a list.
-    noise
-        Chance that a given field of a copy is written differently; a third of it is the chance that it is empty.
+    n : how many lists
+    seed : the same seed gives the same lists
+    size : fewest and most records of a list
+    noise : chance that a given field of a copy is written differently; a third of it is the chance that it is empty
 
     >>> records, people = duplicates(1, size=(4, 4))
     >>> people[0]

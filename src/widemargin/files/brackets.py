@@ -45,12 +45,9 @@ def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = Tru
 
     Parameters
     ----------
-    raw
-        The file.
-    strip_functions
-        Whether to cut function tags and indices off the labels of constituents.
-    strip_empty
-        Whether to leave out traces.
+    raw : the file
+    strip_functions : whether to cut function tags and indices off the labels of constituents
+    strip_empty : whether to leave out traces
 
     >>> document = parse(RawText.of("( (S (NP-SBJ (-NONE- *)) (VP (VB go)) (. !)))"))
     >>> print(document.trees[0], document.columns["word"].strings())

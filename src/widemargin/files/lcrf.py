@@ -85,7 +85,7 @@ class ChainFile(NamedTuple):
         return table
 
 
-class Layout(NamedTuple):
+class LcrfHeader(NamedTuple):
     """The header of a file."""
 
     magic: bytes
@@ -109,13 +109,13 @@ def read_lcrf(source: "str | os.PathLike[str] | bytes") -> ChainFile:
     return _parse(np.frombuffer(mapped(source), dtype=np.uint8), Place(f"the model {os.fspath(source)}"))
 
 
-def read_layout(content: "ByteVector | bytes", place: Place) -> Layout:
+def read_layout(content: "ByteVector | bytes", place: Place) -> LcrfHeader:
     """The header, if it is one that this module understands."""
     if bytes(content[:4]) != MAGIC:
         raise place.error("is not one of CRFsuite's: it does not begin with lCRF")
     if len(content) < HEADER.size:
         raise place.error("is truncated: it ends within its header")
-    layout = Layout(*HEADER.unpack(bytes(content[: HEADER.size])))
+    layout = LcrfHeader(*HEADER.unpack(bytes(content[: HEADER.size])))
     if layout.type != TYPE or layout.version != VERSION:
         raise place.error(
             f"is of type {layout.type!r} and version {layout.version}; only {TYPE!r} and {VERSION} can be read"
@@ -215,7 +215,7 @@ def lcrf_bytes(file: ChainFile) -> bytes:
     size = HEADER.size + sum(map(len, parts))
     if size > MASK:
         raise WidemarginError(f"the model takes {size:,} bytes; CRFsuite's files cannot hold more than 4 GB")
-    layout = Layout(MAGIC, size, TYPE, VERSION, 0, n_labels, len(attributes), *offsets[:3], *offsets[4:])
+    layout = LcrfHeader(MAGIC, size, TYPE, VERSION, 0, n_labels, len(attributes), *offsets[:3], *offsets[4:])
     return b"".join([HEADER.pack(*layout), *parts])
 
 

@@ -257,7 +257,7 @@ class NumberedFeatures(Extractor):
         """Take these features, numbered in this order."""
         alphabets = [Alphabet(each.keys) for each in vocabularies]
         self.indexes = [*alphabets]
-        self._spell = Listed(alphabets, partial(_all_names, vocabularies))
+        self._spell = ListedNames(alphabets, partial(_all_names, vocabularies))
 
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
@@ -273,11 +273,11 @@ class NumberedFeatures(Extractor):
         if self.hash_bits is None:
             alphabets = [stored_alphabet(stored, "keys"), *more]
             self.indexes = [*alphabets]
-            self._spell = Listed(alphabets, stored.strings("names", sum(each.size for each in alphabets)))
+            self._spell = ListedNames(alphabets, stored.strings("names", sum(each.size for each in alphabets)))
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedNames:
     """Names features from a list: the names of the features of some alphabets, end to end."""
 
     alphabets: Sequence[Alphabet]

@@ -15,7 +15,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import places
-from widemargin.text.extractor import HASH_BITS, Extended, Features, Listed, NumberedFeatures
+from widemargin.text.extractor import HASH_BITS, Extended, Features, ListedNames, NumberedFeatures
 from widemargin.text.hashing import hash_strings
 from widemargin.text.vocabulary import Tables, Vocabulary
 
@@ -34,7 +34,7 @@ class RecordExtractor(NumberedFeatures):
     def of_alphabet(cls, alphabet: Alphabet, spell: Callable[[], list[str]]) -> "RecordExtractor":
         """An extractor of the features in an alphabet; `spell` gives their names in the order of their numbers."""
         extractor = cls()
-        extractor.indexes, extractor._spell = [alphabet], Listed([alphabet], spell)
+        extractor.indexes, extractor._spell = [alphabet], ListedNames([alphabet], spell)
         return extractor
 
     def extend(self, X: Sequence[Sequence[Any]]) -> Extended:
