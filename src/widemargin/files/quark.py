@@ -25,6 +25,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, ByteVector, LongVector
 from widemargin.core.header import Place
+from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 
 HEADER = struct.Struct("<4s5I")
@@ -154,7 +155,7 @@ def quark_database(strings: Sequence[str]) -> bytes:
     offsets = ends - lengths - 8
     hashes = _hashes(np.frombuffer(content, dtype=np.uint8), offsets + 8 - FIRST_RECORD, lengths)
     sizes = 2 * np.bincount(hashes % N_TABLES, minlength=N_TABLES)
-    places = np.concatenate([[0], np.cumsum(sizes)])
+    places = boundaries(sizes)
     buckets = _buckets(hashes, offsets, places)
     first_table = FIRST_RECORD + len(content)
     references = np.stack([np.where(sizes > 0, first_table + 8 * places[:-1], 0), sizes], axis=1)
