@@ -13,6 +13,7 @@ from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.record import certificate, features, stopped, trained_on
 from widemargin.tasks.base import Model, load_model, written_by
+from widemargin.tasks.card import card as card_of
 from widemargin.tasks.strongest import Part, Strongest
 
 HASHED = ": they have names only within a sentence (--explain FILE)"
@@ -53,7 +54,7 @@ def run(
     _export(predictor, model, exports)
     if card:
         printer = Printer()
-        for line in predictor.card(Path(model).name).splitlines():
+        for line in card_of(predictor, Path(model).name).splitlines():
             printer.line(line)
         return
     summary, solution = predictor.summary, predictor.course
