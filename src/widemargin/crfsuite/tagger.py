@@ -18,7 +18,7 @@ import numpy as np
 from widemargin._types import FloatMatrix
 from widemargin.crfsuite.items import ItemSequence, as_text, whole
 from widemargin.crfsuite.models import OpenModel, of_crfsuite, of_our_own, recent
-from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout, Weights
+from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, LcrfHeader, Weights
 
 FIELDS = {
     "magic": "magic",
@@ -34,7 +34,7 @@ FIELDS = {
     "off_labelrefs": "label_lists",
     "off_attrrefs": "attribute_lists",
 }
-"""The fields of a dump's header, and what they are called in `Layout`."""
+"""The fields of a dump's header, and what they are called in `LcrfHeader`."""
 
 
 class ParsedDump:
@@ -211,7 +211,7 @@ class Tagger:
         return parsed_dump(*self._model.described())
 
 
-def parsed_dump(file: ChainFile, layout: Layout) -> ParsedDump:
+def parsed_dump(file: ChainFile, layout: LcrfHeader) -> ParsedDump:
     """A model as dicts."""
     dump, labels, attributes = ParsedDump(), file.labels, list(file.attributes)
     dump.header = {name: _in_header(name, getattr(layout, ours)) for name, ours in FIELDS.items()}
