@@ -23,7 +23,7 @@ from io import StringIO
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.penalty import formula
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, percent, relative_gap
