@@ -47,13 +47,10 @@ class Contraction(NamedTuple):
     place: LongVector
 
 
-@kernel
 def new_contraction(n: int) -> Contraction:
     """Scratch space for sentences of up to `n` words."""
-    shape, of_groups = (n + 1, n + 1), np.empty((5, 2 * n + 2), dtype=np.int64)
-    row, parent, tail, end, place = of_groups[0], of_groups[1], of_groups[2], of_groups[3], of_groups[4]
-    ends, group = np.empty(shape, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
-    return Contraction(np.empty(shape), ends, group, row, parent, tail, end, place)
+    ends, group = np.empty((n + 1, n + 1), dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    return Contraction(np.empty(ends.shape), ends, group, *np.empty((5, 2 * n + 2), dtype=np.int64))
 
 
 @kernel
@@ -73,23 +70,21 @@ def _begin(scores: FloatMatrix, c: Contraction) -> None:
 
 
 @kernel
-def _best_tail(c: Contraction, g: int, n: int, single_root: bool) -> int:
-    """The word that the best arc into group g comes from, the lowest in a tie; 0 if all arcs are forbidden."""
+def _best_tail(c: Contraction, g: int, n: int, single_root: bool, rooted: bool) -> int:
+    """The word that the best arc into group g comes from, the lowest in a tie; 0 if all arcs are forbidden.
+
+    If the single root is already `rooted`, any word outside of the group is better than 0.
+    """
     row = c.arrivals[c.row[g]]
     best, score = 0, -np.inf
     for x in range(1 if single_root else 0, n + 1):
         if row[x] > score:
             best, score = x, row[x]
+    if best == 0 and single_root and rooted:
+        best = 1
+        while c.group[best] == g:
+            best += 1
     return best
-
-
-@kernel
-def _outside(c: Contraction, g: int) -> int:
-    """Any word that is not in group g."""
-    word = 1
-    while c.group[word] == g:
-        word += 1
-    return word
 
 
 @kernel
@@ -114,19 +109,6 @@ def _merge(c: Contraction, first: int, formed: int, n: int) -> None:
             c.group[x] = formed
             best[x] = -np.inf
     c.row[formed], c.place[formed] = into, c.place[first]
-
-
-@kernel
-def _expand(c: Contraction, groups: int, heads: IntVector) -> None:
-    """Open the groups, last formed first; a group that the arc into a larger one enters loses its own arc."""
-    for g in range(groups, 0, -1):
-        if c.place[g] == 0:
-            continue
-        inner = c.end[g]
-        heads[inner - 1] = c.tail[g]
-        while inner != g:
-            c.place[inner] = 0
-            inner = c.parent[inner]
 
 
 @kernel
@@ -159,9 +141,7 @@ def arborescence(scores: FloatMatrix, single_root: bool, heads: IntVector, c: Co
             else:
                 place += 1
                 c.place[g] = place
-            tail = _best_tail(c, g, n, single_root)
-            if tail == 0 and single_root and rooted:
-                tail = _outside(c, g)
+            tail = _best_tail(c, g, n, single_root, rooted)
             rooted = rooted or tail == 0
             c.tail[g], c.end[g] = tail, c.ends[c.row[g], tail]
             g = c.group[tail]
@@ -169,7 +149,14 @@ def arborescence(scores: FloatMatrix, single_root: bool, heads: IntVector, c: Co
         while c.place[g] > 0:
             c.place[g] = -1
             g = c.group[c.tail[g]]
-    _expand(c, groups, heads)
+    # Open the groups, last formed first; a group that the arc into a larger one enters loses its own arc.
+    for g in range(groups, 0, -1):
+        if c.place[g] != 0:
+            inner = c.end[g]
+            heads[inner - 1] = c.tail[g]
+            while inner != g:
+                c.place[inner] = 0
+                inner = c.parent[inner]
     total = 0.0
     for m in range(1, n + 1):
         total += scores[heads[m - 1], m]

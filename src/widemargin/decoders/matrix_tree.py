@@ -42,7 +42,6 @@ class Elimination(NamedTuple):
     order: LongVector
 
 
-@kernel
 def new_elimination(n: int) -> Elimination:
     """Scratch space for sentences of up to `n` words."""
     size = n + 1
