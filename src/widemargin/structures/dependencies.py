@@ -12,10 +12,10 @@ A wrong head costs something, and so does a wrong label at the right head (`cost
 
 The label of an arc changes only the score of that arc. So labels are chosen before any tree is decoded, or summed over:
 
-    p(y) ∝ exp(score(y)),   score(h, m) = log Σ_l exp(arcs[h, m, l]),   share(l | h, m) = exp(arcs[h, m, l] − score(h, m))
+    score(h, m) = log Σ_l exp(arcs[h, m, l]),   share(l | h, m) = exp(arcs[h, m, l] − score(h, m))
 
-A label of an arc has the probability p(h, m) · share(l | h, m), with p(h, m) from the sums over trees with these scores:
-inside–outside, or the matrix-tree theorem for trees with crossing arcs. There are no sums over trees with scores of
+Sums over trees with these scores give p(h, m): inside–outside, or the matrix-tree theorem for trees with crossing arcs.
+A label of an arc has the probability p(h, m) · share(l | h, m). There are no sums over trees with scores of
 grandparents.
 
 The recursions are those of `decoders`. Here they run over a batch.
