@@ -29,7 +29,6 @@ class SegmentSums(NamedTuple):
     room: FloatMatrix
 
 
-@kernel
 def new_segment_sums(n: int, n_labels: int) -> SegmentSums:
     """Scratch space for sequences of up to `n` tokens."""
     return SegmentSums(new_passes(n, n_labels), np.empty((3, n_labels)))

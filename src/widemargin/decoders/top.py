@@ -23,9 +23,8 @@ def _is_before(levels: IntVector, keys: FloatVector, a: int, b: int) -> bool:
 
 
 @kernel
-def _sift(levels: IntVector, keys: FloatVector, heap: IntVector, size: int, item: int) -> None:
-    """Put `item` in place of the top of the heap."""
-    place = 0
+def _sift(levels: IntVector, keys: FloatVector, heap: IntVector, size: int, place: int, item: int) -> None:
+    """Put `item` at this place of a heap of which all below is in order, or further down."""
     while 2 * place + 1 < size:
         child = 2 * place + 1
         if child + 1 < size and _is_before(levels, keys, heap[child], heap[child + 1]):
@@ -34,18 +33,6 @@ def _sift(levels: IntVector, keys: FloatVector, heap: IntVector, size: int, item
             break
         heap[place] = heap[child]
         place = child
-    heap[place] = item
-
-
-@kernel
-def _raise(levels: IntVector, keys: FloatVector, heap: IntVector, place: int, item: int) -> None:
-    """Put `item` into the free `place` at the end of the heap, or above."""
-    while place > 0:
-        parent = (place - 1) // 2
-        if not _is_before(levels, keys, heap[parent], item):
-            break
-        heap[place] = heap[parent]
-        place = parent
     heap[place] = item
 
 
@@ -59,14 +46,15 @@ def top_k(levels: IntVector, keys: FloatVector, out: IntVector) -> None:
         for r in range(k):
             out[r] = order[r]
         return
-    for item in range(n):
-        if item < k:
-            _raise(levels, keys, out, item, item)
-        elif k > 0 and _is_before(levels, keys, item, out[0]):
-            _sift(levels, keys, out, k, item)
+    for place in range(k - 1, -1, -1):
+        out[place] = place
+        _sift(levels, keys, out, k, place, place)
+    for item in range(k, n if k > 0 else 0):
+        if _is_before(levels, keys, item, out[0]):
+            _sift(levels, keys, out, k, 0, item)
     for last in range(k - 1, 0, -1):
         worst = out[0]
-        _sift(levels, keys, out, last, out[last])
+        _sift(levels, keys, out, last, 0, out[last])
         out[last] = worst
 
 

@@ -32,7 +32,7 @@ from widemargin.decoders.kruskal import Flags, components, spanning_forest
 from widemargin.errors import DataError
 from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import WithLimits
-from widemargin.structures.flat import NOTHING, Flat, Numbers, Scores
+from widemargin.structures.flat import NOTHING, Flat, Numbers, Scores, places_of
 from widemargin.structures.part_rows import PartFeatures
 from widemargin.structures.parts import Features
 
@@ -110,9 +110,8 @@ class Linked(Flat):
 
     def parts(self, documents: LongVector, outputs: Any) -> Numbers:
         """The pairs of an output."""
-        indptr, flags = boundaries(self.n_own(documents)), self.flags(documents, outputs)
-        numbers = np.arange(len(flags)) - np.repeat(indptr[:-1], np.diff(indptr))
-        return Numbers(indptr, np.where(flags != 0, numbers, -1))
+        n_own, flags = self.n_own(documents), self.flags(documents, outputs)
+        return Numbers(boundaries(n_own), np.where(flags != 0, places_of(0 * n_own, n_own), -1))
 
 
 class PairRows(PartFeatures):
@@ -160,21 +159,6 @@ def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: Flo
         spanning_forest(layout.first[begin:end], layout.second[begin:end], scores, order[:count], n_items, chosen)
         at += end - begin
     return outputs
-
-
-@kernel
-def _trees(layout: Layout, batch: IntVector, outputs: Flags) -> IntVector:
-    room = layout.items[0]
-    for i in batch:
-        room += layout.items[i + 1] - layout.items[i]
-    clusters = np.empty(room, dtype=np.int32)
-    at = write = 0
-    for i in batch:
-        begin, end, n = layout.pairs[i], layout.pairs[i + 1], layout.items[i + 1] - layout.items[i]
-        flags = outputs[at : at + end - begin]
-        clusters[write : write + n] = components(layout.first[begin:end], layout.second[begin:end], flags, n)
-        at, write = at + end - begin, write + n
-    return clusters
 
 
 class Forest(Linked):
@@ -256,4 +240,10 @@ class ForestExamples(WithLimits):
 
     def trees(self, batch: IntVector, outputs: Flags) -> IntVector:
         """The clusters that forests stand for: a number per item, from 0 in each document."""
-        return _trees(self.layout, batch, outputs)
+        items, pairs, first, second = self.layout
+        found, at = [np.empty(0, dtype=np.int32)], 0
+        for i in batch.tolist():
+            given, end = slice(pairs[i], pairs[i + 1]), at + pairs[i + 1] - pairs[i]
+            found.append(components(first[given], second[given], outputs[at:end], items[i + 1] - items[i]))
+            at = end
+        return np.concatenate(found)

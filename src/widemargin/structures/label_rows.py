@@ -24,7 +24,7 @@ from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features, coalesce, new_table
 from widemargin.structures.flat import Counts, Parts, Scores
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 
 
 @kernel

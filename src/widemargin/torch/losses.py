@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from widemargin._types import AnyArray
-from widemargin.decoders.hull import new_corners, next_scales
+from widemargin.decoders.hull import next_scales
 from widemargin.errors import WidemarginError
 from widemargin.torch.scored import Scored, Scores
 from widemargin.torch.structure import Structure
@@ -158,16 +158,14 @@ class SlackScaling(Loss):
         n = len(gold)
         gold_errors = scored.errors(gold, costs)
         worst, largest = gold.copy(), np.zeros(n)
-        corners, scale, active = new_corners(n), np.ones(n), np.arange(n)
+        corners, scale, active = np.full((n, 4), np.nan), np.ones(n), np.arange(n)
         for _ in range(self.most_decodes):
             found = scored.plus(costs * scored.per_example(scale)).best()
             errors = scored.errors(found, costs) - gold_errors
             s = scored.difference(found, gold).double().numpy(force=True)
             better = active[(errors * (1.0 + s) > largest)[active]]
             worst[better], largest[better] = found[better], (errors * (1.0 + s))[better]
-            known = corners[active]
-            scale[active] = next_scales(known, scale[active], errors[active], s[active])
-            corners[active] = known
+            next_scales(corners, scale, active, errors[active], s[active])
             active = active[scale[active] > 0.0]
             if not len(active):
                 break

@@ -14,7 +14,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, L
 from widemargin.decoders.top import highest
 from widemargin.structures.costs import cost_row
 from widemargin.structures.flat import Scores, longest_of
-from widemargin.structures.support import add_rows
+from widemargin.structures.hashed import add_rows
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,

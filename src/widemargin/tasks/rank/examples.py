@@ -44,7 +44,7 @@ from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import Rows, boundaries, dot, sums
 from widemargin.decoders.swaps import average_precision, least_average_precision, swapped_pairs
 from widemargin.decoders.top import top_k
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 
 
 @kernel
