@@ -51,7 +51,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, IntVector, LongMatrix, LongVector
-from widemargin.decoders.log_sums import log_add
+from widemargin.decoders.scores import log_add
 
 
 class Contraction(NamedTuple):

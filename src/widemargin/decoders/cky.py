@@ -29,7 +29,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
-from widemargin.decoders.top import highest
+from widemargin.decoders.scores import highest
 
 
 class TreeParts(NamedTuple):

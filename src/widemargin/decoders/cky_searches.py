@@ -38,7 +38,7 @@ from widemargin.decoders.cky import (
     split_scores,
     unfold,
 )
-from widemargin.decoders.top import highest
+from widemargin.decoders.scores import highest
 
 TOP, SPLIT, LEFT, RIGHT = range(4)
 """Kinds of decisions: the decision of a kind at node r has the number 3 r + kind, the top label the number 0."""

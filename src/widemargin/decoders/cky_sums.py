@@ -23,11 +23,9 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.cky import Charts, Marks, TreeParts, cell, ends_of, mark_of
-from widemargin.decoders.log_sums import exponentials, log_add, log_sum
+from widemargin.decoders.scores import SMALLEST, exponentials, log_add, log_sum
 
-SMALLEST = 1e-280
 LOG_SMALLEST = log(SMALLEST)
-"""Sums of products below this may have lost terms that underflowed."""
 
 
 class Rules(NamedTuple):

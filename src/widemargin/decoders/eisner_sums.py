@@ -17,7 +17,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix
 from widemargin.decoders.eisner import Chart, inside, new_chart
-from widemargin.decoders.log_sums import log_add
+from widemargin.decoders.scores import log_add
 
 
 class SumChart(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.log_sums import NEGLIGIBLE, exponentials, extend_sums, log_sum
+from widemargin.decoders.scores import SMALLEST, exponentials, extend_sums, log_sum
 from widemargin.decoders.semimarkov import Passes, new_passes, step_to
 from widemargin.decoders.viterbi import Segmented
 
@@ -45,7 +45,7 @@ def _extend(
     shift = exponentials(last, room) + top
     extend_sums(room, factors, row)
     for label in range(len(row)):
-        if row[label] > NEGLIGIBLE:
+        if row[label] > SMALLEST:
             row[label] = shift + log(row[label])
         else:
             for k in range(len(row)):

@@ -19,7 +19,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.log_sums import extend_sums
+from widemargin.decoders.scores import extend_sums
 from widemargin.structures.chain import segmented_of, tables_of
 from widemargin.structures.flat import Counts, Scores, longest_of, some
 from widemargin.structures.parts import Sums

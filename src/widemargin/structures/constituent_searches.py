@@ -19,7 +19,7 @@ from widemargin.decoders.cky import (
 )
 from widemargin.decoders.cky_searches import cky_kbest, outside, tree_through
 from widemargin.decoders.cky_sums import Tables, exponentiated, inside_outside, inside_sums
-from widemargin.decoders.log_sums import draw_one
+from widemargin.decoders.scores import draw_one
 from widemargin.structures.constituents import Scratch, TreeScores, copy_of, marks_of, parts_of, spans_of
 from widemargin.structures.flat import Counts, grown, longest_of
 

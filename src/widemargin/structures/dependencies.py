@@ -32,8 +32,7 @@ from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, Lo
 from widemargin.decoders.arborescence import Elimination, matrix_tree, new_elimination
 from widemargin.decoders.eisner import sibling_of
 from widemargin.decoders.eisner_sums import SumChart, eisner_sums, new_sum_chart
-from widemargin.decoders.log_sums import to_shares
-from widemargin.decoders.top import highest
+from widemargin.decoders.scores import highest, to_shares
 from widemargin.decoders.tree_kbest import (
     GRANDSIBLINGS,
     NON_PROJECTIVE,

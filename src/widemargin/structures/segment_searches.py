@@ -9,7 +9,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.hull import SMALL, next_scale
-from widemargin.decoders.log_sums import draw_one
+from widemargin.decoders.scores import draw_one
 from widemargin.decoders.semimarkov import Passes, both_passes, step_to, write_segment
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
 from widemargin.decoders.semimarkov_sums import SegmentSums, forward_sums, semimarkov_sums

@@ -18,8 +18,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.raw import Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.structures.custom import pair
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.custom import custom_examples, pair
 from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.custom.parameters import CustomParameters
