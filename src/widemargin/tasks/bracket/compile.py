@@ -10,6 +10,7 @@ from widemargin.core.problem import predict
 from widemargin.core.stop import Score
 from widemargin.errors import WidemarginError
 from widemargin.files.brackets import columns_of
+from widemargin.tasks.bracket import BracketerParameters
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing, Fold, Labels, as_trees, common_root
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import (
@@ -22,7 +23,6 @@ from widemargin.tasks.bracket.features import (
 )
 from widemargin.tasks.bracket.metrics import bracket_scores
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.parameters import BracketerParameters
 from widemargin.tasks.stacking import TagColumns, tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data

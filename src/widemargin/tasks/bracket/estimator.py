@@ -6,11 +6,11 @@ from typing import Any
 from widemargin._types import FloatMatrix
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.answers import Ranked
+from widemargin.tasks.bracket import BracketerParameters
 from widemargin.tasks.bracket.binary import as_trees
-from widemargin.tasks.bracket.compile import compile_brackets
+from widemargin.tasks.bracket.compile import TAGS, compile_brackets, survey_brackets
 from widemargin.tasks.bracket.metrics import scores_of
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.parameters import BracketerParameters
 from widemargin.tasks.parameters import documented
 from widemargin.text.inputs import as_tagged
 
@@ -44,6 +44,8 @@ class ConstituencyParser(BracketerParameters, TreeEstimator[Bracketer]):
     """
 
     _compile = staticmethod(compile_brackets)
+    _survey = staticmethod(survey_brackets)
+    _tags = TAGS
 
     def predict_best(self, X: Any, k: int) -> list[list[Ranked]]:
         """The `k` best trees of every sentence as pairs (score, tree), best first; fewer if fewer exist."""

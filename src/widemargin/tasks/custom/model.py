@@ -21,7 +21,7 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.structures.custom import custom_examples, pair
 from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import Corpus, Model, Reading
-from widemargin.tasks.custom.parameters import CustomParameters
+from widemargin.tasks.custom import CustomParameters
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
@@ -29,7 +29,7 @@ from widemargin.tasks.training import Compiled, Data
 
 @dataclass
 class CustomModel(Model):
-    """Weights, and the user's structure (`tasks.custom.parameters`), or None if it is missing."""
+    """Weights, and the user's structure (`tasks.custom`), or None if it is missing."""
 
     kind = "custom"
     predicts = "outputs of a structure of the user's own"

@@ -12,6 +12,7 @@ from widemargin.core.sparse import sums
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.dependencies import WITH_GRANDPARENTS
+from widemargin.tasks.parse import ParserParameters
 from widemargin.tasks.parse.dependencies import Dependencies, as_dependencies
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import (
@@ -24,7 +25,6 @@ from widemargin.tasks.parse.features import (
     without_lemmas,
 )
 from widemargin.tasks.parse.model import Parser
-from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.tasks.stacking import TagColumns, offered, tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data

@@ -6,11 +6,11 @@ from typing import Any
 from widemargin._types import FloatMatrix
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.parse.compile import compile_trees
+from widemargin.tasks.parse import ParserParameters
+from widemargin.tasks.parse.compile import TAGS, compile_trees, survey_trees
 from widemargin.tasks.parse.dependencies import arc_lists, as_dependencies
 from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.tasks.parse.model import Parser
-from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.text.inputs import as_columns
 
 
@@ -42,6 +42,8 @@ class DependencyParser(ParserParameters, TreeEstimator[Parser]):
     """
 
     _compile = staticmethod(compile_trees)
+    _survey = staticmethod(survey_trees)
+    _tags = TAGS
 
     def predict_proba(self, X: Any, *, labelled: bool = False) -> list[FloatMatrix]:
         """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.
