@@ -42,7 +42,8 @@ class Passes(NamedTuple):
 
 def new_passes(n: int, n_labels: int) -> Passes:
     """Room for the tables of sequences of up to `n` tokens."""
-    return Passes(*np.empty((4, n, n_labels)), np.empty((2, n, n_labels, 2), dtype=np.int32))
+    arrival, best, departure, onset = np.empty((4, n, n_labels))
+    return Passes(arrival, best, departure, onset, np.empty((2, n, n_labels, 2), dtype=np.int32))
 
 
 @kernel
