@@ -10,7 +10,6 @@ only notes which weights the features have: as the runs of features may overlap,
 weights that contain any of them, each block once.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -244,9 +243,6 @@ class HashedFeatures:
         self._spare.append(sink)
         end = psi.indptr[-1]
         return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
-
-    def summed(self, batches: Sequence[IntVector]) -> None:
-        """None: rows are as fast."""
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of all features of the batch's parts."""

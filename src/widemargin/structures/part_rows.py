@@ -8,7 +8,6 @@ has a weight, at the end of w. Your own structure needs no other features and co
 `distinct` and `runs` say which weights decoding reads, for all features that are numbered.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -144,9 +143,6 @@ class PartFeatures:
     def most_entries(self) -> FloatVector:
         """The number of all entries of each example."""
         return np.diff(self.rows.indptr[self.places]) + float(self.n_shared)
-
-    def summed(self, batches: Sequence[IntVector]) -> None:
-        """None: rows are as fast."""
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of shared parts."""
