@@ -335,7 +335,7 @@ class WithLimits(PartExamples):
         """The best outputs that agree with the partial labels, end to end."""
         return _joined([self._best_within(self._limited(w, each)) for each in self.pieces(batch)])
 
-    def completed(self, completions: Outputs) -> Self:
+    def completed(self, completions: Outputs) -> PartExamples:
         """The same examples with these outputs as gold."""
         return self.with_gold(completions)
 

@@ -21,7 +21,7 @@ directly. `ItemPairs` is the protocol of documents; `Documents` keeps the featur
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -209,6 +209,10 @@ class ForestExamples(WithLimits):
         costs = KindCosts(*parts, np.array([-1.0, float(penalty)]), self.most_right)
         super().__init__(self.structure, features, costs, gold)
         self.limits = KindCosts(*parts, np.array([0.0, -np.inf]))
+
+    def completed(self, completions: Flags) -> Self:
+        """The same documents with these forests as gold."""
+        return self.with_gold(completions)
 
     def first_completions(self) -> Flags:
         """Chains in the order of items: each item is linked to the closest one before it in its cluster."""
