@@ -41,8 +41,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.dense import inner
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
+from widemargin.core.products import inner
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.errors import DataError
 
