@@ -34,7 +34,7 @@ import defaults
 import numpy as np
 
 from widemargin import Callback, Stop, fit
-from widemargin.parts.choice import part_of
+from widemargin.parts import part_of
 from widemargin.parts.cocoa import Cocoa
 from widemargin.parts.consensus import Consensus
 from widemargin.parts.part import Part

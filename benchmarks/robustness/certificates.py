@@ -56,7 +56,7 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError
 from widemargin.objectives import OBJECTIVES
-from widemargin.parts.choice import rounds_of
+from widemargin.parts import rounds_of
 from widemargin.structures.custom import custom_examples
 from widemargin.structures.examples import Scored
 

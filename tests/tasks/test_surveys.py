@@ -21,7 +21,7 @@ from widemargin.core.loop import fit
 from widemargin.data.generators import addresses
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.parts.choice import part_of, rounds_of
+from widemargin.parts import part_of, rounds_of
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators

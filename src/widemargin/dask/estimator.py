@@ -14,7 +14,7 @@ from widemargin.dask.data import is_distributed
 from widemargin.dask.prediction import Broadcast, evaluate, predict
 from widemargin.dask.training import Trained, train
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.parts.choice import Rounds
+from widemargin.parts import Rounds
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.training import Data
 

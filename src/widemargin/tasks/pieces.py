@@ -37,7 +37,7 @@ def train_piece(
     shrink the weights less than thousands do.
     """
     plan = Plan.of(parameters)
-    solver = plan.solver
+    solver: Any = plan.solver
     model: Any = before
     online, summary = (None, {}) if model is None else (model.online, model.summary)
     _check_piecewise(solver, None if online is None else online.solver, summary)
@@ -58,7 +58,9 @@ def train_piece(
     elif online is not None:
         begin = {"before": online, "places": moves(compiled, model, online.n_weights)}
     trace = model.solution.trace if "solution" in summary else ()
-    solution, online = learn(problem, _priced(solver, plan.C), rng, trace=trace, examples=most, fixed=fixed, **begin)
+    # C is the price of one example's slack, whatever the size of a piece.
+    priced = replace(solver, C=plan.C) if getattr(solver, "C", 0.0) is None else solver
+    solution, online = learn(problem, priced, rng, trace=trace, examples=most, fixed=fixed, **begin)
     found: Any = model_of(compiled, plan, solution)
     found.online = replace(online, solver=repr(solver))
     if "data" in summary:
@@ -85,9 +87,3 @@ def _check_piecewise(solver: Solver, before: str | None, summary: Mapping[str, A
             raise UnsupportedError(
                 f"{name} cannot go on from {what}: its steps would be too long for them; solvers that can are {able}"
             )
-
-
-def _priced(solver: Any, C: float) -> Solver:
-    """The solver with C as the price of one example's slack, if it has such a field, whatever the size of a piece."""
-    priced: Solver = replace(solver, C=C) if getattr(solver, "C", 0.0) is None else solver
-    return priced
