@@ -25,15 +25,14 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core.limits import check_memory, check_time
+from widemargin.core.checks import check_memory, check_time
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, with_room
 from widemargin.decoders.cky import cell, ends_of
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.constituents import Constituents, NodeCosts, TreeScores, parts_of
 from widemargin.structures.examples import WithBestK, WithSums, WithThrough
 from widemargin.structures.flat import Counts, Parts
-from widemargin.structures.hashed import HashedFeatures, Sink, add_runs, flush, matters, push
-from widemargin.structures.support import add_rows
+from widemargin.structures.hashed import HashedFeatures, Sink, add_rows, add_runs, flush, matters, push
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.features import (
     LEFT,

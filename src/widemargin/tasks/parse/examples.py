@@ -16,20 +16,21 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.checks import check_memory, check_time
 from widemargin.core.examples import Scale, per_example
-from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import sums
 from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.costs import ArcCosts
 from widemargin.structures.dependencies import (
     KINDS,
     WITH_GRANDPARENTS,
-    ArcCosts,
     Dependencies,
     Order,
     Sentence,
+    SummedDependencies,
+    dependencies,
     sentence_of,
 )
-from widemargin.structures.dependency_sums import SummedDependencies, dependencies
 from widemargin.structures.examples import MOST_SUMMED, PartExamples, Scored, WithBestK, WithPositions, WithSums
 from widemargin.structures.flat import Counts
 from widemargin.structures.parts import Costs

@@ -11,10 +11,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.decoders.top import highest
-from widemargin.structures.dependencies import cost_row
+from widemargin.decoders.scores import highest
+from widemargin.structures.costs import cost_row
 from widemargin.structures.flat import Scores, longest_of
-from widemargin.structures.support import add_rows
+from widemargin.structures.hashed import add_rows
 from widemargin.tasks.parse.keys import (
     ARC,
     BETWEEN,

@@ -14,7 +14,8 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table, sums
 from widemargin.errors import DataError
-from widemargin.structures.dependencies import ArcCosts, Dependencies
+from widemargin.structures.costs import ArcCosts
+from widemargin.structures.dependencies import Dependencies
 from widemargin.structures.flat import NOTHING, Counts, Parts, Scores, longest_of
 from widemargin.structures.hashed import (
     NEGLIGIBLE,

@@ -12,13 +12,14 @@ from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
+from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.predict import check_scheme, learnt
+from widemargin.tasks.tag.predict import check_scheme, labels_to_learn
+from widemargin.tasks.token_training import extractor_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
-from widemargin.text.growing import Described, FeatureFiles
+from widemargin.text.growing import FeatureFiles, StoredExtractor
 from widemargin.text.inputs import check_templates, lengths, prepared, restore
 from widemargin.text.labels import Encoded, by_frequency, check_kinds, encode_labels
 
@@ -52,7 +53,7 @@ class TagArrays:
         assert self.features is not None
         self.indptr.append(self.features.add(X)[1:] + self.gold.size)
         if any(lengths(X)):
-            self._add_labels(encode_labels(X, learnt(self.parameters.scheme, X, data.y)))
+            self._add_labels(encode_labels(X, labels_to_learn(self.parameters.scheme, X, data.y)))
 
     def _add_labels(self, encoded: Encoded) -> None:
         """Write the labels of a piece, numbered as they come."""
@@ -66,7 +67,7 @@ class TagArrays:
         number = {label: k for k, label in enumerate(self.counts)}
         self.gold.append(np.array([number[label] for label in encoded.labels], dtype=np.int32)[encoded.known])
 
-    def settle(self) -> Described:
+    def settle(self) -> StoredExtractor:
         """Renumber labels and features as if all data had come at once."""
         if self.features is None or not self.counts:
             raise DataError("there is no labelled position to learn from")
@@ -76,7 +77,7 @@ class TagArrays:
         for first, part in self.gold.parts():
             self.gold.put(first, numbers[part])
         header, arrays = self.features.settle()
-        return Described(
+        return StoredExtractor(
             {"labels": labels, "counts": [self.counts[label] for label in labels], "features": header}, arrays
         )
 
@@ -97,7 +98,7 @@ class TagArrays:
             costs=costs_of(parameters, labels, lambda: counts),
             transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
-        return assembled(parameters, extractor, labels, examples, data.dev)
+        return assemble_tags(parameters, extractor, labels, examples, data)
 
 
 class StoredFeatures(ChainFeatures):
