@@ -14,6 +14,8 @@ from widemargin.solvers import SOLVERS
 from widemargin.tasks import TASKS, estimators, task
 from widemargin.tasks.parameters import PRESETS
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
     path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")

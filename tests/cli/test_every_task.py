@@ -104,7 +104,8 @@ def test_nothing_in_a_file_commands_the_terminal(
     assert ESCAPED in said("train", name, *training, "--dev", data, "--out", model)
     inspected = said("inspect", model)
     assert ESCAPED in said("evaluate", model, data)
-    said("compare", name, *training, "--solvers", "dcd,perceptron", "--out", tmp_path / f"{NAME}report")
+    if name in ("tag", "parse"):  # reports of all tasks are made alike, and take long
+        said("compare", name, *training, "--solvers", "dcd,perceptron", "--out", tmp_path / f"{NAME}report")
     assert NAME in json.loads(said("inspect", model, "--json"))["model"]
     said("inspect", model, "--card")
     said("predict", model, data, "--out", out, *(["--format", "svmlight"] if data.suffix == ".svm" else []))
