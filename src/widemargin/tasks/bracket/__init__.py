@@ -7,16 +7,16 @@ TASK = Task(
     {
         "brackets": Kind(
             __name__,
-            "parameters.BracketerParameters",
-            "compile.compile_brackets",
+            ".tree_parameters.BracketerParameters",
+            "estimator.compile_brackets",
             "model.Bracketer",
             "estimator.ConstituencyParser",
-            survey="compile.survey_brackets",
-            tags="compile.TAGS",
+            survey="estimator.survey_brackets",
+            tags="estimator.TAGS",
         )
     },
     does="Learn to parse: trees of constituents, from files of trees in brackets.\n\nTraces are left out.",
     example="--train train.mrg --dev dev.mrg --epochs 10 --out trees.wm",
     files="binary.BracketFiles",
-    options="parameters.BracketOptions",
+    options=".tree_parameters.BracketOptions",
 )

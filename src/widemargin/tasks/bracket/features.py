@@ -33,8 +33,7 @@ from widemargin.errors import WidemarginError
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import hash_strings
-from widemargin.text.role_keys import RoleHasher, measure_keys
-from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
+from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 from widemargin.text.templates import Atom, Atoms
 
 ROLES = ("first", "last", "split")

@@ -43,8 +43,7 @@ from widemargin.text.coded import Coded, same
 from widemargin.text.columns import Column, Columns
 from widemargin.text.mention_pairs import agrees, classes, closest, copular, initials_match, overlap
 from widemargin.text.mentions import Described, Mentions, described
-from widemargin.text.role_keys import RoleHasher, measure_keys
-from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
+from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 
 ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")

@@ -7,12 +7,12 @@ TASK = Task(
     {
         "tree": Kind(
             __name__,
-            "parameters.ParserParameters",
-            "compile.compile_trees",
+            ".tree_parameters.ParserParameters",
+            "estimator.compile_trees",
             "model.Parser",
             "estimator.DependencyParser",
-            survey="compile.survey_trees",
-            tags="compile.TAGS",
+            survey="estimator.survey_trees",
+            tags="estimator.TAGS",
         )
     },
     does="Learn to parse: dependency trees, from the columns head and deprel of CoNLL-U or CoNLL-X files.",

@@ -24,19 +24,22 @@ from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.structures.dependencies import Sentence
-from widemargin.tasks.parse.features import MEASURES, OUTSIDE, ArcExtractor
-from widemargin.tasks.parse.keys import (
+from widemargin.tasks.parse.features import (
+    GRANDPARENT,
     GROUPS,
     LABEL,
+    MEASURES,
+    OUTSIDE,
+    SIBLING,
     TURNS,
+    ArcExtractor,
     TreeData,
     arc_slots,
     between,
-    grandparent_slots,
     label_slots,
-    sibling_slots,
     slot_room,
     step_of,
+    triple_slots,
 )
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
@@ -111,10 +114,10 @@ class ArcVotes:
         count = arc_slots(data, 0, head, modifier, tokens, n_between, slots)
         groups = [("arc", 0), *(("between", token) for token in tokens[:n_between].tolist())]
         yield from self._named(slots[:count], groups, head, modifier)
-        count = sibling_slots(data, 0, head, sibling or head, modifier, slots)
+        count = triple_slots(data, SIBLING, 0, head, sibling or head, modifier, slots)
         yield from self._named(slots[:count], [("sibling", sibling)], head, modifier)
         if grandparent is not None:
-            count = grandparent_slots(data, 0, head, modifier, grandparent, slots)
+            count = triple_slots(data, GRANDPARENT, 0, head, modifier, grandparent, slots)
             yield from self._named(slots[:count], [("grandparent", grandparent)], head, modifier)
         count = label_slots(data, 0, head, modifier, slots)
         yield from self._named(slots[:count], [(name, 0) for name in GROUPS[LABEL:]], head, modifier)
