@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from widemargin._threads import run
-from widemargin._types import AnyArray, FloatVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector
 from widemargin.core.header import Fields, names, whole
 from widemargin.core.limits import check_memory
-from widemargin.core.problem import predict
+from widemargin.core.problem import in_shares, predict
 from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
@@ -133,22 +133,62 @@ class TreeModel(HashedModel, Probable):
     def lines(self, corpus: Corpus, trees: Sequence[Any]) -> list[list[str]]:
         """Lines of text that draw every tree."""
 
-    def decoded(self, X: Any, n_threads: int = 1) -> AnyArray:
-        """The best trees in the encoding of the structure, end to end."""
-        return np.concatenate(predict(self.examples(X), self.weights, n_threads))
+    @abstractmethod
+    def spelt(self, outputs: AnyArray, columns: Columns) -> list[Any]:
+        """The trees of these sentences in the user's form; `outputs` has them in that of the structure, end to end."""
 
-    def probabilities(self, X: Columns, n_threads: int) -> Iterator[Any]:
-        """The probabilities of the parts of each sentence in the form of the structure, computed lazily."""
-        self.check_probable()
-        examples = self.examples(X)
-        check_sums(examples, X)
+    @abstractmethod
+    def arranged(self, rows: FloatMatrix) -> AnyArray:
+        """The probabilities of the parts of a sentence by two numbers of tokens, then by label."""
+
+    @abstractmethod
+    def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
+        """The parts with probabilities of `LEAST` or more, as JSON can hold them, the most likely first."""
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[Any]:
+        """The best tree of every sentence."""
+        columns = self.settled(X)
+        return self.spelt(np.concatenate(predict(self.examples(columns), self.weights, n_threads)), columns)
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Any]:
+        """For each sentence the tree with the most right parts, or the fewest wrong ones, in expectation."""
+        columns = self.settled(X)
+        examples = self._examples_with_sums(columns)
+        return self.spelt(
+            np.concatenate(in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)), columns
+        )
+
+    def probabilities(self, X: Columns, n_threads: int) -> Iterator[FloatMatrix]:
+        """The probabilities of the parts of each sentence, a column for each of the `labels`; computed lazily."""
+        examples = self._examples_with_sums(X)
+
+        def of_sentence(i: int) -> FloatMatrix:
+            rows: FloatMatrix = examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
+            return rows[:, : len(self.labels)]
+
         for begin in range(0, examples.n_examples, n_threads):
             numbers = range(begin, min(begin + n_threads, examples.n_examples))
-            yield from run([partial(self.sentence_probabilities, examples, i) for i in numbers])
+            yield from run([partial(of_sentence, i) for i in numbers])
 
-    def sentence_probabilities(self, examples: Any, i: int) -> Any:
-        """The probabilities of the parts of sentence i."""
-        return examples.probabilities(self.weights, i)
+    def _examples_with_sums(self, X: Columns) -> Any:
+        """The sentences as examples; raise if there are no probabilities, or a sentence is too long for them."""
+        self.check_probable()
+        examples = self.examples(X)
+        check_memory(examples.sum_bytes(), "sums over all trees", "Split the sentence", f"{X.source}, sentence")
+        return examples
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The expected number of parts with each of the `labels`, a row per sentence."""
+        return np.array([rows.sum(axis=0) for rows in self.probabilities(self.settled(X), n_threads)])
+
+    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
+        """The tokens and the likely parts of each sentence."""
+        columns = self.settled(X)
+        found = map(self.arranged, self.probabilities(columns, n_threads))
+        return [
+            {"tokens": words, **self.likely_parts(each)}
+            for words, each in zip(columns.sequences("word"), found, strict=True)
+        ]
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of sentences, with its trees or without."""
@@ -283,11 +323,6 @@ def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> 
     options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
     split = True if reading.split is None else reading.split
     return open_tokens(path, reading._replace(split=split), about, options)
-
-
-def check_sums(examples: Any, X: Columns) -> None:
-    """Raise if a sentence is too long for sums over all of its trees."""
-    check_memory(examples.sum_bytes(), "sums over all trees", "Split the sentence", f"{X.source}, sentence")
 
 
 def shown_tags(X: Columns) -> list[list[str]]:

@@ -5,12 +5,11 @@ Model files call its structure ``brackets``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, IntMatrix, IntVector
+from widemargin._types import AnyArray, FloatMatrix, IntMatrix, IntVector
 from widemargin.core.header import Fields, flag, many, names, one_of, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
@@ -28,7 +27,7 @@ from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse
 from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
-from widemargin.tasks.trees import HASH_BITS, TreeModel, check_sums, stored_weights
+from widemargin.tasks.trees import HASH_BITS, TreeModel, stored_weights
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
 from widemargin.text.templates import TEMPLATES
@@ -80,11 +79,6 @@ class Bracketer(TreeModel, Alternatives):
         keys = self._hasher.keys(columns)
         return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, keys, source=columns.source)
 
-    def predict(self, X: Any, n_threads: int = 1) -> list[Tree]:
-        """The best tree of every sentence."""
-        columns = self.settled(X)
-        return self.spelt(self.decoded(columns, n_threads), columns)
-
     def spelt(self, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
         """The trees with these nodes, end to end: one for each sentence in `columns`, or for each of these numbers."""
         words, tags, sizes = columns.sequences("word"), columns.sequences("pos"), 2 * np.diff(columns.indptr) - 1
@@ -117,56 +111,31 @@ class Bracketer(TreeModel, Alternatives):
             for words, each in zip(columns.sequences("word"), self.predict_best(columns, k, n_threads), strict=True)
         ]
 
-    def predict_proba(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
+    def arranged(self, rows: FloatMatrix) -> AnyArray:
+        """The probabilities by begin, end and label; rows are in the order of `decoders.cky.cell`."""
+        n = round((2 * len(rows)) ** 0.5 - 0.5)
+        found = np.zeros((n + 1, n + 1, len(self.labels)))
+        ends, begins = np.tril_indices(n)
+        found[begins, ends + 1] = rows
+        return found
+
+    def predict_proba(self, X: Any, n_threads: int = 1) -> list[AnyArray]:
         """For every sentence, at [begin, end, label] the probability that the words begin … end − 1 have this label.
 
         A label is one of `labels`: a whole chain of constituents over the same words, or the empty one of a word in no
         chain.
         """
-        return [self._by_ends(each) for each in self.probabilities(self.settled(X), n_threads)]
+        return list(map(self.arranged, self.probabilities(self.settled(X), n_threads)))
 
-    def sentence_probabilities(self, examples: BracketExamples, i: int) -> FloatMatrix:
-        """The probabilities of sentence i: a row per span, in the order of `decoders.cky.cell`, a column per label."""
-        return examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
-
-    def _by_ends(self, rows: FloatMatrix) -> FloatMatrix:
-        """The probabilities of chains by begin and end, from a row per span."""
-        n = round((2 * len(rows)) ** 0.5 - 0.5)
-        found = np.zeros((n + 1, n + 1, len(self.labels)))
-        ends, begins = np.tril_indices(n)
-        found[begins, ends + 1] = rows[:, : len(self.labels)]
-        return found
-
-    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Tree]:
-        """For each sentence the tree with the lowest expected number of wrong nodes."""
-        self.check_probable()
-        columns = self.settled(X)
-        examples = self.examples(columns)
-        check_sums(examples, columns)
-        parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
-        return self.spelt(np.concatenate(parts), columns)
-
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """The expected number of spans with each of the `labels`, a row per sentence."""
-        found = self.probabilities(self.settled(X), n_threads)
-        return np.array([each[:, : len(self.labels)].sum(axis=0) for each in found])
-
-    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
-        """The tokens of each sentence and its likely constituents, the most likely first."""
-        columns = self.settled(X)
-        return [
-            {"tokens": words, "constituents": self._likely_constituents(each)}
-            for words, each in zip(columns.sequences("word"), self.predict_proba(columns, n_threads), strict=True)
-        ]
-
-    def _likely_constituents(self, probabilities: FloatMatrix) -> list[dict[str, Any]]:
+    def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
+        """The likely constituents."""
         found = [
             {"start": start, "end": end, "label": self.labels[label], "probability": float(p)}
             for start, end, label in np.argwhere(probabilities >= LEAST).tolist()
             for p in [probabilities[start, end, label]]
             if label
         ]
-        return sorted(found, key=lambda each: -each["probability"])
+        return {"constituents": sorted(found, key=lambda each: -each["probability"])}
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""

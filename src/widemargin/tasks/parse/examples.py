@@ -327,11 +327,19 @@ class SummedTreeExamples(WithSums, TreeExamples):
             counts.own[counts.starts[k] : ends[k]] *= -np.expm1(-losses[k])
         return losses, counts
 
-    def labelled(self, w: FloatVector, i: int) -> FloatMatrix:
-        """(n + 1, n + 1, labels) the probabilities of the arcs of one sentence with all labels, by head, then token."""
-        scores = self.scored(w, np.array([i], dtype=np.int32)).scores
-        counts, size = self.structure.sums(scores, over=True).counts, int(self.lengths[i]) + 1
-        return counts.own[: size * size * self.trees.n_labels].reshape(size, size, -1)
+    def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
+        """A row for each arc, by head, then by token, and log Z; they are written over the scores, to save memory."""
+        found = [self.structure.sums(self._plain(w, each), over=True) for each in self.pieces(batch)]
+        rows = [self.structure.own(each.counts) for each in found]
+        return np.concatenate(rows), np.concatenate([each.log_z for each in found])
+
+    def decode_least_risk(self, w: Any, batch: IntVector) -> IntVector:
+        """The trees with the most right labelled arcs in expectation, end to end."""
+        structure, found = replace(self.trees, order=1).structure, []
+        for each in self.pieces(batch):
+            rows, _ = self.probabilities(w, each)
+            found.append(structure.best(structure.room(self.sizes[each])._replace(own=rows.ravel())))
+        return np.concatenate(found)
 
     def expectation_bytes(self) -> FloatVector:
         """The memory that `expectation` may take: sums over all trees, and the entries of ψ."""

@@ -31,6 +31,7 @@ from widemargin.tasks.parse.features import (
     MEASURES,
     OUTSIDE,
     SIBLING,
+    STEPS,
     TURNS,
     ArcExtractor,
     TreeData,
@@ -49,29 +50,17 @@ from widemargin.text.trees import Arc
 
 
 class _Feature(NamedTuple):
+    """A feature's template, the place of its (first) weight, and what its name tells of tokens and measures."""
+
     template: RoleTemplate
     at: int
     nodes: dict[str, int]
-    step: int
+    measured: dict[str, str]
     labelled: bool
-    distant: bool = False
-
-    @property
-    def distance(self) -> str:
-        """The value of the distance that this feature may be combined with."""
-        return TURNS[self.step] if "grandparent" in self.template.roles else MEASURES["distance"][self.step]
 
 
 class ArcVotes:
-    """The votes in one sentence.
-
-    Parameters
-    ----------
-    extractor : the extractor of the features of arcs
-    sentence : columns of this sentence alone
-    w : the weights
-    labels : the labels that arcs may have
-    """
+    """The votes in one `sentence`, columns of it alone, for arcs with these `labels`."""
 
     def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, labels: Sequence[str]) -> None:
         self.n_tokens = sentence.n_tokens
@@ -126,40 +115,32 @@ class ArcVotes:
         self, slots: IntVector, groups: Iterable[tuple[str, int]], head: int, modifier: int
     ) -> Iterator[_Feature]:
         """The features that use these slots, which are in the order of `groups`: pairs of a name and a third token."""
-        read = iter(slots.tolist())
+        read, step = iter(slots.tolist()), step_of(head, modifier)
+        of_arc = {name: values[step] for name, values in MEASURES.items()}
         for name, other in groups:
             nodes = {"head": head, "modifier": modifier, "between": other, "sibling": other, "grandparent": other}
             for template in self._extractor.groups[name]:
                 slot = next(read)
                 if name.startswith("label"):
-                    yield _Feature(template, slot, nodes, step_of(head, modifier), labelled=True)
+                    yield _Feature(_with(template, "label"), slot, nodes, of_arc, True)
                     continue
-                distant = next(read)
-                step = distant - slot - 1
-                yield _Feature(template, slot, nodes, step, labelled=False)
-                yield _Feature(template, distant, nodes, step, labelled=False, distant=True)
+                yield _Feature(template, slot, nodes, {}, False)
+                distant, distances = next(read), TURNS if name == "grandparent" else STEPS
+                measured = {"distance": distances[distant - slot - 1]}
+                yield _Feature(_with(template, "distance"), distant, nodes, measured, False)
 
     def _spelt(self, feature: _Feature, label: int) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
-        measured = {name: values[feature.step] for name, values in MEASURES.items()}
-        measured |= {"label": self._labels[label], "distance": feature.distance}
-        template = feature.template
-        for measure in ("label",) * feature.labelled + ("distance",) * feature.distant:
-            template = replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
-        return spell_roles(self._atoms, template, tokens, measured)
+        return spell_roles(self._atoms, feature.template, tokens, feature.measured | {"label": self._labels[label]})
+
+
+def _with(template: RoleTemplate, measure: str) -> RoleTemplate:
+    return replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
 
 
 @dataclass(frozen=True)
 class ArcExplainer:
-    """One sentence with its predicted tree.
-
-    Parameters
-    ----------
-    voters : the features of its arcs
-    words : its words
-    arcs : the tree
-    labels : all labels of the model
-    """
+    """One sentence with the votes for its arcs, its words, its predicted tree, and all labels of the model."""
 
     voters: ArcVotes
     words: Sequence[str]

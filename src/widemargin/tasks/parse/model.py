@@ -5,6 +5,7 @@ Model files call its structure ``tree``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,53 +89,28 @@ class Parser(TreeModel):
         columns = self.settled(X)
         return tree_examples(self.trees, columns.indptr, self.extractor.keys(columns), source=columns.source)
 
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
-        """The best tree of every sentence."""
-        columns = self.settled(X)
-        return split(self._spelt(self.decoded(columns, n_threads)), columns.indptr)
+    def spelt(self, outputs: AnyArray, columns: Columns) -> list[list[Arc]]:
+        """The trees as lists of arcs."""
+        heads, labels = np.divmod(outputs, len(self.labels))
+        arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
+        return split(arcs, columns.indptr)
 
-    def _spelt(self, codes: AnyArray) -> list[Arc]:
-        heads, labels = np.divmod(codes, len(self.labels))
-        return [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
+    def arranged(self, rows: FloatMatrix) -> AnyArray:
+        """The probabilities of arcs by token, head and label; tokens count from 0, and heads from 1."""
+        size = isqrt(len(rows))
+        return rows.reshape(size, size, -1)[:, 1:].swapaxes(0, 1)
 
     def predict_proba(self, X: Any, n_threads: int = 1, *, labelled: bool = False) -> list[FloatMatrix]:
         """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.
 
         `labelled` adds a last axis with the probability of each of the `labels` on that arc.
         """
-        return [
-            (parts if labelled else parts.sum(axis=2))[:, 1:].swapaxes(0, 1)
-            for parts in self.probabilities(self.settled(X), n_threads)
-        ]
+        found = map(self.arranged, self.probabilities(self.settled(X), n_threads))
+        return list(found) if labelled else [each.sum(axis=2) for each in found]
 
-    def sentence_probabilities(self, examples: Any, i: int) -> FloatMatrix:
-        """The probabilities of the arcs of one sentence with each label."""
-        parts: FloatMatrix = examples.labelled(self.weights, i)
-        return parts
-
-    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
-        """For each sentence the tree with the most right labelled arcs in expectation."""
-        found: list[list[Arc]] = []
-        structure = replace(self.trees, order=1).structure
-        for parts in self.probabilities(self.settled(X), n_threads):
-            scores = structure.room(np.array([len(parts) - 1]))._replace(own=parts.ravel())
-            found.append(self._spelt(structure.best(scores)))
-        return found
-
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """The expected number of arcs with each of the `labels`, a row per sentence."""
-        found = self.probabilities(self.settled(X), n_threads)
-        return np.array([parts.sum(axis=(0, 1)) for parts in found])
-
-    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
-        """The tokens of each sentence and, for each token, its likely heads with labels, the most likely first."""
-        columns = self.settled(X)
-        return [
-            {"tokens": words, "heads": [self._likely_heads(token) for token in each]}
-            for words, each in zip(
-                columns.sequences("word"), self.predict_proba(columns, n_threads, labelled=True), strict=True
-            )
-        ]
+    def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
+        """For each token its likely heads with labels."""
+        return {"heads": [self._likely_heads(token) for token in probabilities]}
 
     def _likely_heads(self, probabilities: FloatMatrix) -> list[dict[str, Any]]:
         found = [
