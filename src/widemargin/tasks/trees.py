@@ -6,7 +6,7 @@ the user asks for the given tags.
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -40,7 +40,7 @@ from widemargin.tasks.carried import (
     right,
     settled,
 )
-from widemargin.tasks.files import Opened, cut_tokens, open_tokens, sequence_alone, size_of, unused_columns
+from widemargin.tasks.files import cut_tokens, open_tokens, sequence_alone, size_of, unused_columns
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
 
@@ -154,17 +154,16 @@ class TreeModel(HashedModel, Probable):
         """For each sentence the tree with the most right parts, or the fewest wrong ones, in expectation."""
         columns = self.settled(X)
         examples = self._examples_with_sums(columns)
-        return self.spelt(
-            np.concatenate(in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)), columns
-        )
+        parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
+        return self.spelt(np.concatenate(parts), columns)
 
     def probabilities(self, X: Columns, n_threads: int) -> Iterator[FloatMatrix]:
-        """The probabilities of the parts of each sentence, a column for each of the `labels`; computed lazily."""
+        """The probabilities of the parts of each sentence, a column per label, `labels` first; computed lazily."""
         examples = self._examples_with_sums(X)
 
         def of_sentence(i: int) -> FloatMatrix:
             rows: FloatMatrix = examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
-            return rows[:, : len(self.labels)]
+            return rows
 
         for begin in range(0, examples.n_examples, n_threads):
             numbers = range(begin, min(begin + n_threads, examples.n_examples))
@@ -179,7 +178,8 @@ class TreeModel(HashedModel, Probable):
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """The expected number of parts with each of the `labels`, a row per sentence."""
-        return np.array([rows.sum(axis=0) for rows in self.probabilities(self.settled(X), n_threads)])
+        found = self.probabilities(self.settled(X), n_threads)
+        return np.array([rows[:, : len(self.labels)].sum(axis=0) for rows in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
         """The tokens and the likely parts of each sentence."""
@@ -191,10 +191,18 @@ class TreeModel(HashedModel, Probable):
         ]
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """A file of sentences, with its trees or without."""
+        """A file of sentences, with its trees or without.
+
+        Plain text is split into words as in treebanks, unless the user says otherwise. Bracketed trees keep function
+        tags if the training data did.
+        """
         if reading.tags == "predicted" and not self.taggers:
             raise UnsupportedError("the model carries no taggers: it was trained to read the tags that are given")
-        document, format_ = open_sentences(path, reading, self.about)
+        if reading.label is not None:
+            raise WidemarginError("trees are not in a label column; leave out --label")
+        options = {"brackets": {"strip_functions": not self.about.get("keep_functions")}}
+        split = True if reading.split is None else reading.split
+        document, format_ = open_tokens(path, reading._replace(split=split), self.about, options)
         X = self.settled(document.columns, reading.tags, document.raw.judged)
         y = self.gold(document, X) if gold else None
         return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
@@ -311,18 +319,6 @@ def _tag_column(X: Columns) -> str:
     if tags is None or X[tags] is X["word"]:
         raise DataError(f"{X.source} has no tags, which the model reads; name them pos or xpos, or {UNTAGGED}")
     return tags
-
-
-def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:
-    """Read a document of sentences; bracketed trees keep function tags if the training data did.
-
-    Plain text is split into words as in treebanks, unless the user says otherwise.
-    """
-    if reading.label is not None:
-        raise WidemarginError("trees are not in a label column; leave out --label")
-    options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
-    split = True if reading.split is None else reading.split
-    return open_tokens(path, reading._replace(split=split), about, options)
 
 
 def shown_tags(X: Columns) -> list[list[str]]:

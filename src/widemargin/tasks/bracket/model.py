@@ -116,7 +116,7 @@ class Bracketer(TreeModel, Alternatives):
         n = round((2 * len(rows)) ** 0.5 - 0.5)
         found = np.zeros((n + 1, n + 1, len(self.labels)))
         ends, begins = np.tril_indices(n)
-        found[begins, ends + 1] = rows
+        found[begins, ends + 1] = rows[:, : len(self.labels)]
         return found
 
     def predict_proba(self, X: Any, n_threads: int = 1) -> list[AnyArray]:

@@ -123,13 +123,13 @@ class ParseFiles(Files):
         """The words must be the same."""
         check_same_words(gold.document, predicted.document)
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """Attachment scores."""
-        from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
+    def compared(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
+        """Attachment scores, with punctuation or without."""
+        from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
 
         X = gold.document.columns
         right, found = (arc_lists(corpus.y, X.indptr) for corpus in (gold, predicted))
-        return counted_evaluation(tree_counts(right, found, X.sequences("word"), **options), {})
+        return counted_evaluation(arc_counts(right, found, None if punctuation else X.sequences("word")), {})
 
 
 def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> Dependencies:

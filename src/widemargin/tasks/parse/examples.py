@@ -125,33 +125,17 @@ class Trees:
 
 
 class TreeFeatures(HashedFeatures):
-    """The features of sentences (`structures.parts.Features`).
+    """The features of sentences (`structures.parts.Features`), whose tokens begin at `indptr`.
 
-    Parameters
-    ----------
-    indptr : (n + 1,) where each sentence begins among the tokens
-    keys : the keys of the features of arcs
-    hash_bits : features share 2^hash_bits weights
-    structure : the kind of trees
-    n_weights : the length of the weight vector
-    heads : the gold heads, or none; the sizes of feature differences are estimated from them
-    work : the estimated decoding time of each sentence in microseconds
+    The sizes of feature differences are estimated from the gold `heads`, if there are any.
     """
 
-    def __init__(
-        self,
-        indptr: LongVector,
-        keys: TreeKeys,
-        hash_bits: int,
-        structure: Dependencies,
-        n_weights: int,
-        heads: IntVector,
-        work: FloatVector,
-    ) -> None:
-        super().__init__(np.diff(indptr), n_weights, structure.n_labels)
-        self.data = TreeData(indptr, keys, (1 << hash_bits) - 1, structure.n_labels, structure.n_triples)
-        self._structure, self.heads, self._groups = structure, heads, np.diff(keys.edges)
-        self.work: FloatVector | None = work
+    def __init__(self, trees: Trees, indptr: LongVector, keys: TreeKeys, heads: IntVector) -> None:
+        super().__init__(np.diff(indptr), trees.n_weights, trees.n_labels)
+        self._structure, self.heads, self._groups = trees.structure, heads, np.diff(keys.edges)
+        n_triples = self._structure.n_triples
+        self.data = TreeData(indptr, keys, (1 << trees.hash_bits) - 1, trees.n_labels, n_triples)
+        self.work: FloatVector | None = _microseconds(trees, self.sizes)
 
     def check(self) -> None:
         """Raise unless every index is within bounds: kernels do not check."""
@@ -252,11 +236,8 @@ class TreeExamples(WithBestK, WithPositions):
         trees.check_lengths(lengths, source)
         self.trees, self.heads = trees, np.empty(0, dtype=np.int32) if heads is None else heads
         gold = self._checked(lengths, labels)
-        structure = trees.structure
+        structure, features = trees.structure, TreeFeatures(trees, indptr, keys, self.heads)
         costs = ArcCosts(indptr, gold, structure, np.array([head_cost, label_cost], dtype=np.float64))
-        features = TreeFeatures(
-            indptr, keys, trees.hash_bits, structure, trees.n_weights, self.heads, _microseconds(trees, lengths)
-        )
         features.check()
         super().__init__(structure, features, costs, gold)
         self._unlabelled = PartExamples(replace(structure, n_labels=1), features, costs, gold)

@@ -26,7 +26,7 @@ from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, a
 from widemargin.tasks.parse.examples import TreeExamples, Trees, tree_examples
 from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
+from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.strongest import Part, masked, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, shown_tags, stored_weights
@@ -128,7 +128,7 @@ class Parser(TreeModel):
         columns = self.settled(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
-        counts = tree_counts(gold, predicted, columns.sequences("word"), punctuation=punctuation)
+        counts = arc_counts(gold, predicted, None if punctuation else columns.sequences("word"))
         return Tally(counts + self.tag_counts(columns), seconds)
 
     def tallied(self, tally: Tally) -> Evaluation:
