@@ -101,8 +101,8 @@ def test_every_task_has_a_page_with_a_picture():
         assert pictures, page
         assert all((DOCS / picture).exists() for picture in pictures)
         for kind in task(name).kinds.values():
-            assert kind.estimator.rpartition(".")[2] in PAGES["tasks.md"]
-            assert kind.estimator.rpartition(".")[2] in PAGES[page]
+            assert kind.name in PAGES["tasks.md"]
+            assert kind.name in PAGES[page]
     assert all(f"`{name}`" in PAGES["tasks.md"] for name in estimators())
 
 

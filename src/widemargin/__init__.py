@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
 
         kind = estimator_named(name)
         if kind is not None:
-            return kind.load("estimator")
+            return kind.estimator()
     return _look_up(name)
 
 

@@ -28,7 +28,7 @@ def trained(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, 
     assert results["weights"] > 0
     assert results["dev"]["metric"] == load_model(model).summary["metric"]
     assert 0.0 < results["dev"]["score"] <= 1.0
-    assert results["C"] == task(request.param).kinds[load_model(model).kind].load("parameters").usual_C
+    assert results["C"] == task(request.param).kinds[load_model(model).kind].parameters.usual_C
     return request.param, data, model
 
 

@@ -38,7 +38,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     if job.dev is not None:
         about |= {"development data": dev_file}
         about |= {f"development {what}": count for what, count in job.dev.size.items()}
-    comparison = compare_solvers(job.kind.load("compile"), job.parameters, job.data, solvers, about, [Keep()])
+    comparison = compare_solvers(job.kind.compile, job.parameters, job.data, solvers, about, [Keep()])
     if comparison.interrupted and not comparison.functions:
         raise KeyboardInterrupt  # nothing has been measured yet
     comparison.save(out)

@@ -53,8 +53,8 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
         "The first run also compiles, which takes about ten seconds."
     )
     kind = task("tag").kinds["chain"]
-    parameters = kind.load("parameters")(verbose=not quiet)
-    tagger, solution = train(kind.load("compile"), parameters, Data(X, y), [Keep()])
+    parameters = kind.parameters(verbose=not quiet)
+    tagger, solution = train(kind.compile, parameters, Data(X, y), [Keep()])
     tagger.summary["data"] = {
         "label": "label",
         "format": "conll",

@@ -160,9 +160,7 @@ def parameter_fields(task: Task) -> dict[str, tuple[type, "Field[Any]"]]:
 
     Parameters that only this task has come first.
     """
-    owners = [
-        each for each in (task.load_options(), *(kind.load("parameters") for kind in task.kinds.values())) if each
-    ]
+    owners = [each for each in (task.options, *(kind.parameters for kind in task.kinds.values())) if each]
     found = {field.name: (owner, field) for owner in owners for field in fields(owner)}
     shared = {field.name for field in fields(Parameters)}
     return dict(sorted(found.items(), key=lambda item: item[0] in shared))

@@ -68,5 +68,5 @@ def _guessed(gold: str, reading: Reading) -> str:
 
 def _own(task: Task) -> dict[str, Any]:
     """The defaults of the task's own options."""
-    options = task.load_options()
+    options = task.options
     return {} if options is None else {field.name: field.default for field in fields(options)}

@@ -124,7 +124,7 @@ def prepared(
     known = parameter_fields(task)
     given = {name: read_value(known[name][1].metadata["given_as"], value) for name, value in options.items()}
     given = {name: value for name, value in given.items() if value is not None or known[name][1].default is None}
-    own = {} if task.options is None else {field.name: given[field.name] for field in fields(task.load_options())}
+    own = {} if task.options is None else {field.name: given[field.name] for field in fields(task.options)}
     files = task.load_files()
     given = files.parameters(given)
     pieces = None if outside is None else outside(reading)
@@ -135,7 +135,7 @@ def prepared(
             reading = reading._replace(label=reading.label or corpus.about.get("label"))
         dev = files.read(dev_file, reading, corpus.about, gold=True, **own)
     name = files.kind(list(task.kinds), corpus)
-    parameters = task.kinds[name].load("parameters")
+    parameters = task.kinds[name].parameters
     wanted = {field.name for field in fields(parameters)}
     chosen = {name: value for name, value in given.items() if name in wanted}
     return Prepared(task.kinds[name], parameters(**chosen, verbose=not quiet), corpus, dev, pieces)
@@ -152,7 +152,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         outside = partial(OutOfCore, chosen, own.train_file, cache=own.cache)
     job = prepared(chosen, options, own.train_file, own.dev_file, quiet=own.quiet, outside=outside)
     read = now()
-    compile_ = job.kind.load("compile") if job.pieces is None else job.pieces.compile
+    compile_ = job.kind.compile if job.pieces is None else job.pieces.compile
     if own.several and own.C is not None:
         path = train_path(compile_, job.parameters, job.data, own.C, [Keep()])
     else:

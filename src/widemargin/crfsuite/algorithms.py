@@ -22,7 +22,7 @@ from widemargin.crfsuite.items import LARGEST
 from widemargin.errors import WidemarginError
 from widemargin.solvers import AROW, LBFGS, SGD, PassiveAggressive, Perceptron, named_solver
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
 
 STEPS_ABOVE = 3
 """How many steps above calibration.eta the search for a learning rate begins."""

@@ -54,7 +54,7 @@ def compiled_here(
     )
     if view is not None:
         sample = view(sample)
-    return kind.load("compile")(parameters, sample._replace(dev=dev), survey=found.survey), about
+    return kind.compile(parameters, sample._replace(dev=dev), survey=found.survey), about
 
 
 def _reduced(futures: list[Future[Any]], merge: Callable[..., Future[Any]]) -> Future[Any]:

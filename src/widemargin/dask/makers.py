@@ -58,8 +58,7 @@ def survey(kind: Kind, parameters: Parameters, piece: Any, number: int, view: Vi
     if not n_inputs(data.X):
         return None
     with about(piece, number):
-        found: Survey = kind.load("survey")(parameters, data)
-    return found
+        return kind.survey(parameters, data)
 
 
 def exists(found: Survey | None) -> bool:
@@ -84,7 +83,7 @@ def own_piece(shared: Shared, piece: Any, number: int) -> Part:
     """A part that compiles its own piece."""
     data = seen(piece, number, shared.view)
     with about(piece, number):
-        compiled = shared.kind.load("compile")(shared.parameters, data, survey=shared.survey)
+        compiled = shared.kind.compile(shared.parameters, data, survey=shared.survey)
         if isinstance(compiled.examples, Latent):
             refuse_latent(type(compiled.examples).__name__)
         plan = plan_on_this_worker(shared.parameters)

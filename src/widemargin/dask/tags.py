@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def tagged_view(runs: "Runs", kind: Kind, parameters: Any, found: Surveyed) -> View | None:
     """The sentences with predicted tags, as a parser shall see them; None if it learns no tags."""
-    learnt: TagColumns | None = kind.load("tags") if kind.tags else None
+    learnt: TagColumns | None = kind.tags
     wanted = [] if learnt is None else learnt.wanted(parameters, found.survey)
     if learnt is None or not wanted:
         return None
@@ -37,7 +37,7 @@ def _tagger(runs: "Runs", parameters: Any, found: Surveyed, view: TagsOf) -> Any
     where = view.name if view.fold is None else f"{view.name}-{view.fold + 1}"
     kept = Path(runs.folder) / f"tagger-{where}.wm"
     if runs.resume and kept.exists():
-        return kind.load("model").load(kept)
+        return kind.model().load(kept)
     name_run(run_name(f"a tagger for {view.name}", view.fold, view.n_folds), runs.shown.callbacks)
     own = tagger_parameters(parameters, **({} if view.fold is None else QUICK))
     seen = surveyed(runs.client, kind, own, found.pieces, view)

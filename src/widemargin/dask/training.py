@@ -178,14 +178,14 @@ def _folder(checkpoint: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 def plainly(kind: Kind, parameters: Any) -> Any:
     """The parameters alone, without a model that an estimator may hold."""
-    plain = kind.load("parameters")
+    plain = kind.parameters
     return plain(**{each.name: getattr(parameters, each.name) for each in fields(plain) if each.init})
 
 
 def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> None:
     """Refuse parameters that do not work on several parts, before anything is read."""
     if not kind.survey:
-        name = kind.estimator.rpartition(".")[2]
+        name = kind.name
         raise UnsupportedError(
             f"{name} learns latent variables, which are learnt on one machine only; take the {name} without Dask"
         )

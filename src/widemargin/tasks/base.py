@@ -346,8 +346,8 @@ def foreign_model(source: str | os.PathLike[str] | bytes) -> Any:
     beginning = source[:9] if isinstance(source, bytes) else _beginning(source)
     if beginning[8:] == b"{":
         return None  # our own format: no need to import every task
-    readers = (kind.load_foreign(beginning) for _, kind in kinds())
-    read = next((each for each in readers if each is not None), None)
+    readers = (reader for _, kind in kinds() for reader in kind.foreign.items())
+    read = next((each for magic, each in readers if beginning.startswith(magic)), None)
     return None if read is None else read(source)
 
 
@@ -370,7 +370,7 @@ def model_in(file: ModelFile, name: str) -> Any:
     structure = Stored(Place(f"the model {name}"), *file).checked({"structure": text()})["structure"]
     for known, kind in kinds():
         if known == structure:
-            return kind.load("model").from_file(file, name)
+            return kind.model().from_file(file, name)
     raise ModelFileError(
         f"the model {name} predicts {structure!r:.60}, which is none of {', '.join(known for known, _ in kinds())}"
     )

@@ -23,8 +23,7 @@ MOST_LABELS = 200
 
 def card(model: "Model", name: str | None = None) -> str:
     """The card of a model in the file `name`."""
-    kind = dict(kinds())[model.kind]
-    estimator = kind.estimator.rpartition(".")[2]
+    estimator = dict(kinds())[model.kind].name
     sections = {
         "Intended use": [*map(_blank, ("Licence", "Made by", "Intended for", "Not intended for"))],
         "Training data": [*_data(model), _blank("Source and licence"), _blank("Persons and groups in the data")],

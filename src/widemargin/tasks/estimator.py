@@ -41,6 +41,8 @@ class Estimator(Conforming, Generic[M]):
     """Base of the estimators."""
 
     _compile: ClassVar[Callable[..., Compiled[Any]]]
+    _survey: ClassVar[Callable[..., Any] | None] = None
+    _tags: ClassVar[Any] = None
     _solution: Solution | None = None
     _warm: Warm | None = None
 
@@ -332,7 +334,7 @@ def load(path: str | os.PathLike[str], **given: Any) -> Any:
 
 def estimator_of(model: Model, name: str, **given: Any) -> Any:
     """The fitted estimator around the model in the file `name`."""
-    estimator = dict(kinds())[model.kind].load("estimator")
+    estimator = dict(kinds())[model.kind].estimator()
     for each in given.keys() - set(estimator._get_param_names()):
         raise WidemarginError(f"the model {name} is one of a {estimator.__name__}, which has no {each!r}")
     # Another program's model file need not say how it was trained.

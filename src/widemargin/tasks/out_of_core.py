@@ -123,10 +123,8 @@ def _files(given: str) -> list[str]:
 def check_able(kind: Kind) -> None:
     """Raise unless models of this kind can learn out of core."""
     if not kind.arrays:
-        able = ", ".join(each.estimator.rpartition(".")[2] for _, each in kinds() if each.arrays)
-        raise UnsupportedError(
-            f"{kind.estimator.rpartition('.')[2]} needs all data in memory; only {able} can learn out of core"
-        )
+        able = ", ".join(each.name for _, each in kinds() if each.arrays)
+        raise UnsupportedError(f"{kind.name} needs all data in memory; only {able} can learn out of core")
 
 
 def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
@@ -193,7 +191,7 @@ def _write(
     task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback], folder: Path
 ) -> None:
     """Read all data, and write the arrays."""
-    arrays: Arrays = kind.load("arrays")(parameters, folder)
+    arrays: Arrays = kind.arrays()(parameters, folder)
     about, size = dict[str, Any](), {"sequences": 0}
     if stream.paths() is None:
         for X, y in _batches(stream.source):
@@ -253,12 +251,12 @@ def _key(kind: Kind, parameters: Parameters, stream: Stream) -> str | None:
     paths = stream.paths()
     if paths is None or not all(map(os.path.isfile, paths)):
         return None
-    settings = {name: getattr(parameters, name) for name in kind.load("arrays").settings}
+    settings = {name: getattr(parameters, name) for name in kind.arrays().settings}
     try:
         files = [(Path(path).suffix, digest_of(path)) for path in paths]
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from error
-    known = [kind.package, kind.arrays, stream.reading, settings, files]
+    known = [kind.name, stream.reading, settings, files]
     spelt = json.dumps(
         known, sort_keys=True, default=lambda each: dict(each) if isinstance(each, Mapping) else list(each)
     )
@@ -272,4 +270,4 @@ def _opened(kind: Kind, parameters: Parameters, data: Data, folder: Path) -> tup
         raise stored.place.error(f"is of another version, not of widemargin {__version__}")
     stored.checked({"structure": text(), "data": DATA, "files": mapping(row(whole(at_least=0), text()))})
     pages = Pages(folder, {name: digest for name, (_, digest) in stored.header["files"].items()})
-    return stored, kind.load("arrays").compiled(parameters, stored, pages, data)
+    return stored, kind.arrays().compiled(parameters, stored, pages, data)

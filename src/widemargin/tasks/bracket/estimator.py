@@ -1,4 +1,4 @@
-"""Parsing into constituents as a scikit-learn estimator."""
+"""Parsing into constituents: from users' trees to examples, and the scikit-learn estimator."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from widemargin.errors import WidemarginError
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.answers import Ranked
+from widemargin.tasks.bracket import BracketerParameters
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing, Fold, Labels, as_trees, common_root
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import (
@@ -29,7 +30,6 @@ from widemargin.tasks.parameters import documented
 from widemargin.tasks.stacking import TagColumns, tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
-from widemargin.tasks.tree_parameters import BracketerParameters
 from widemargin.tasks.trees import checked_bits
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
@@ -143,6 +143,8 @@ class ConstituencyParser(BracketerParameters, TreeEstimator[Bracketer]):
     """
 
     _compile = staticmethod(compile_brackets)
+    _survey = staticmethod(survey_brackets)
+    _tags = TAGS
 
     def predict_best(self, X: Any, k: int) -> list[list[Ranked]]:
         """The `k` best trees of every sentence as pairs (score, tree), best first; fewer if fewer exist."""

@@ -17,9 +17,9 @@ from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.label_rows import LabelRows
+from widemargin.tasks.classify import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
-from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, values_by_label

@@ -16,9 +16,9 @@ from widemargin.core.stop import Score
 from widemargin.decoders.kruskal import Flags
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import Documents, ForestExamples
+from widemargin.tasks.cluster import ClusterParameters
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import DECODERS, ClusterModel, predicted
-from widemargin.tasks.cluster.parameters import ClusterParameters
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
 

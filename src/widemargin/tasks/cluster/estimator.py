@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from widemargin.clusterings import clustering_scores
-from widemargin.tasks.cluster.compile import compile_clusters
+from widemargin.tasks.cluster import ClusterParameters
+from widemargin.tasks.cluster.compile import compile_clusters, survey_clusters
 from widemargin.tasks.cluster.model import ClusterModel
-from widemargin.tasks.cluster.parameters import ClusterParameters
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 
@@ -32,6 +32,7 @@ class Clusterer(ClusterParameters, Estimator[ClusterModel]):
     """
 
     _compile = staticmethod(compile_clusters)
+    _survey = staticmethod(survey_clusters)
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of the predicted clusters by `dev_metric`."""

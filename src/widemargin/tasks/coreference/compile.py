@@ -12,6 +12,7 @@ from widemargin.core.checks import checked_weights, is_number
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import ForestExamples
+from widemargin.tasks.coreference import CoreferenceParameters
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples, ErrorCosts, Links
 from widemargin.tasks.coreference.features import (
     DEFAULT_TEMPLATES,
@@ -21,7 +22,6 @@ from widemargin.tasks.coreference.features import (
 )
 from widemargin.tasks.coreference.files import entity_numbers, entity_scores, has_singletons
 from widemargin.tasks.coreference.model import DECODERS, CoreferenceModel, predicted
-from widemargin.tasks.coreference.parameters import CoreferenceParameters
 from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.training import Compiled, Data
 from widemargin.tasks.trees import checked_bits

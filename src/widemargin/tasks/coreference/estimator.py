@@ -5,10 +5,10 @@ from typing import Any
 
 from widemargin._types import FloatMatrix
 from widemargin.clusterings import conll_f1
+from widemargin.tasks.coreference import CoreferenceParameters
 from widemargin.tasks.coreference.compile import compile_coreference
 from widemargin.tasks.coreference.files import entity_scores
 from widemargin.tasks.coreference.model import CoreferenceModel
-from widemargin.tasks.coreference.parameters import CoreferenceParameters
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 

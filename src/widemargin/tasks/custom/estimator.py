@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from widemargin.errors import ModelFileError
 from widemargin.tasks.base import load_model
-from widemargin.tasks.custom.model import CustomModel, compile_custom, is_factory, mean_error
-from widemargin.tasks.custom.parameters import CustomParameters
+from widemargin.tasks.custom import CustomParameters
+from widemargin.tasks.custom.model import CustomModel, compile_custom, is_factory, mean_error, survey_custom
 from widemargin.tasks.estimator import Estimator, estimator_of
 from widemargin.tasks.parameters import documented
 
@@ -36,6 +36,7 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
     """
 
     _compile = staticmethod(compile_custom)
+    _survey = staticmethod(survey_custom)
 
     def partial_fit(self, X: Sequence[Any], y: Sequence[Any], classes: Any = None, sample_weight: Any = None) -> Self:
         """Train for one epoch on these data, starting from the current model; for solvers that learn piece by piece.

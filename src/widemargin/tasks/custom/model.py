@@ -22,7 +22,7 @@ from widemargin.structures.custom import pair
 from widemargin.structures.custom_positions import custom_examples
 from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import Corpus, Model, Reading
-from widemargin.tasks.custom.parameters import CustomParameters
+from widemargin.tasks.custom import CustomParameters
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
@@ -30,7 +30,7 @@ from widemargin.tasks.training import Compiled, Data
 
 @dataclass
 class CustomModel(Model):
-    """Weights, and the user's structure (`tasks.custom.parameters`), or None if it is missing."""
+    """Weights, and the user's structure (`tasks.custom`), or None if it is missing."""
 
     kind = "custom"
     predicts = "outputs of a structure of the user's own"

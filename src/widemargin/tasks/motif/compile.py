@@ -15,11 +15,11 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import area_under_curve
+from widemargin.tasks.motif import MotifParameters
 from widemargin.tasks.motif.examples import MotifExamples
 from widemargin.tasks.motif.files import is_positive, plain_labels, two_labels
 from widemargin.tasks.motif.letters import Reads, checked_letters, letters_of
 from widemargin.tasks.motif.model import MotifModel
-from widemargin.tasks.motif.parameters import MotifParameters
 from widemargin.tasks.motif.seeds import Reader
 from widemargin.tasks.training import Compiled, Data, train
 from widemargin.text.sequences import Sequences, Span, as_sequences

@@ -14,11 +14,11 @@ from widemargin.core.stop import Callback
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.estimator import Estimator
+from widemargin.tasks.motif import MotifParameters
 from widemargin.tasks.motif.compile import compile_motif
 from widemargin.tasks.motif.files import Site, plain_labels
 from widemargin.tasks.motif.logo import logo_picture
 from widemargin.tasks.motif.model import MotifModel
-from widemargin.tasks.motif.parameters import MotifParameters
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.scikit_learn import Classifying
 from widemargin.text.sequences import as_sequences

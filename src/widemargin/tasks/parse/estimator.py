@@ -1,4 +1,4 @@
-"""Dependency parsing as a scikit-learn estimator."""
+"""Dependency parsing: from users' trees to examples, and the scikit-learn estimator."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.dependencies import WITH_GRANDPARENTS
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.parse import ParserParameters
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, as_dependencies
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import (
@@ -32,7 +33,6 @@ from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.stacking import TagColumns, offered, tagged
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
-from widemargin.tasks.tree_parameters import ParserParameters
 from widemargin.tasks.trees import checked_bits
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
@@ -154,6 +154,8 @@ class DependencyParser(ParserParameters, TreeEstimator[Parser]):
     """
 
     _compile = staticmethod(compile_trees)
+    _survey = staticmethod(survey_trees)
+    _tags = TAGS
 
     def predict_proba(self, X: Any, *, labelled: bool = False) -> list[FloatMatrix]:
         """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.

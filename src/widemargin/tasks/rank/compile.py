@@ -11,10 +11,10 @@ from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
+from widemargin.tasks.rank import RankerParameters
 from widemargin.tasks.rank.examples import PositionExamples, QueryExamples, SwapExamples
 from widemargin.tasks.rank.files import Rankings, main_measure
 from widemargin.tasks.rank.model import RankingModel, Settings, feature_rows
-from widemargin.tasks.rank.parameters import RankerParameters
 from widemargin.tasks.rank.queries import HIGHEST_GRADE, as_grades, as_queries
 from widemargin.tasks.survey import Survey, refuse_latent, widened
 from widemargin.tasks.training import Compiled, Data

@@ -14,9 +14,9 @@ from widemargin.core.stop import Callback
 from widemargin.errors import DataError
 from widemargin.tasks.abilities import NamedEstimator
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.rank.compile import compile_rankings
+from widemargin.tasks.rank import RankerParameters
+from widemargin.tasks.rank.compile import compile_rankings, survey_rankings
 from widemargin.tasks.rank.model import RankingModel
-from widemargin.tasks.rank.parameters import RankerParameters
 from widemargin.tasks.rank.queries import as_queries
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
     """
 
     _compile = staticmethod(compile_rankings)
+    _survey = staticmethod(survey_rankings)
 
     def fit(
         self,

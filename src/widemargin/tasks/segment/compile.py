@@ -8,6 +8,7 @@ import numpy as np
 
 from widemargin._types import BoolVector, IntVector
 from widemargin.core.solution import Solution
+from widemargin.tasks.segment import SegmenterParameters
 from widemargin.tasks.segment.costs import Known
 from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
 from widemargin.tasks.segment.features import SegmentExtractor
@@ -24,7 +25,6 @@ from widemargin.tasks.segment.labels import (
     partial_labels,
 )
 from widemargin.tasks.segment.model import SegmentModel
-from widemargin.tasks.segment.parameters import SegmenterParameters
 from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights, gold_lengths
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.token_examples import counting, joined, unknown_in

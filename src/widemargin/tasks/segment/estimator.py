@@ -6,9 +6,9 @@ from typing import Any
 from widemargin.tasks.abilities import TokenEstimator
 from widemargin.tasks.answers import LEAST, SureSpan
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.segment.compile import compile_segments
+from widemargin.tasks.segment import SegmenterParameters
+from widemargin.tasks.segment.compile import compile_segments, survey_segments
 from widemargin.tasks.segment.model import SegmentModel
-from widemargin.tasks.segment.parameters import SegmenterParameters
 
 
 @documented(SegmentModel)
@@ -36,6 +36,7 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     """
 
     _compile = staticmethod(compile_segments)
+    _survey = staticmethod(survey_segments)
 
     def span_proba(self, X: Any, least: float = LEAST) -> list[list[SureSpan]]:
         """All spans of every sequence whose probability is at least `least`, each with its probability.

@@ -26,7 +26,7 @@ from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.structures.flat import grown
-from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
+from widemargin.tasks.segment import SEGMENT_FEATURES
 from widemargin.tasks.segment.weights import span_boundaries
 from widemargin.text.alphabet import Alphabet, number_of
 from widemargin.text.columns import Columns

@@ -13,7 +13,7 @@ from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, 
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.costs import costs_in, read_object
-from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
+from widemargin.tasks.segment import SEGMENT_FEATURES
 from widemargin.tasks.token_files import TokenFiles
 from widemargin.text.columns import Column
 from widemargin.text.inputs import lengths

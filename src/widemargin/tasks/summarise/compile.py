@@ -14,6 +14,7 @@ from widemargin.core.stop import Score
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import DataError, WidemarginError
 from widemargin.summaries import rouge, words
+from widemargin.tasks.summarise import SummariserParameters
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import (
     ENGLISH,
@@ -26,7 +27,6 @@ from widemargin.tasks.summarise.features import (
 )
 from widemargin.tasks.summarise.files import MAIN
 from widemargin.tasks.summarise.model import LONGEST, WIDEST, SummaryModel, chosen_sentences
-from widemargin.tasks.summarise.parameters import SummariserParameters
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 

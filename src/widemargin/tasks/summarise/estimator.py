@@ -6,11 +6,11 @@ from typing import Any
 from widemargin.summaries import mean_rouge
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.summarise.compile import compile_topics
+from widemargin.tasks.summarise import SummariserParameters
+from widemargin.tasks.summarise.compile import compile_topics, survey_topics
 from widemargin.tasks.summarise.features import as_references
 from widemargin.tasks.summarise.files import MAIN
 from widemargin.tasks.summarise.model import SummaryModel
-from widemargin.tasks.summarise.parameters import SummariserParameters
 
 
 @documented(SummaryModel)
@@ -38,6 +38,7 @@ class Summariser(SummariserParameters, Estimator[SummaryModel]):
     """
 
     _compile = staticmethod(compile_topics)
+    _survey = staticmethod(survey_topics)
 
     def score(self, X: Any, y: Any) -> float:
         """Mean ROUGE-2 recall of the predicted summaries."""

@@ -20,9 +20,9 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.stacking import stack
 from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.tag import TaggerParameters
 from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights, PartialChainExamples
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
 from widemargin.tasks.token_examples import counting, joined, unknown_in
 from widemargin.tasks.token_scores import dev_score, metric_for

@@ -5,9 +5,9 @@ from typing import Any
 
 from widemargin.tasks.abilities import TokenEstimator
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.compile import compile_tags, survey_tags
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.token_scores import metric_for
 
 
@@ -52,6 +52,7 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     """
 
     _compile = staticmethod(compile_tags)
+    _survey = staticmethod(survey_tags)
 
     @property
     def tagger_(self) -> Tagger:

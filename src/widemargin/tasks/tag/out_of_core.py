@@ -11,10 +11,10 @@ from widemargin.core.header import many, names, record, whole
 from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
+from widemargin.tasks.tag import TaggerParameters
 from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.tag.predict import check_scheme, learnt
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor

@@ -45,8 +45,8 @@ from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.token_reader import NO_OWN, ReadTokens
 
 if TYPE_CHECKING:
+    from widemargin.tasks.tag import TaggerParameters
     from widemargin.tasks.tag.model import Tagger
-    from widemargin.tasks.tag.parameters import TaggerParameters
 
 GUESS, NEARBY = "guess", "nearby"
 
