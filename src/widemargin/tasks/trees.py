@@ -26,7 +26,7 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.numbers import share
-from widemargin.report.svg import Picture, page
+from widemargin.report.svg import page
 from widemargin.tasks.answers import Probable
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.carried import (
@@ -126,12 +126,8 @@ class TreeModel(HashedModel, Probable):
         """Sentences as examples to be parsed."""
 
     @abstractmethod
-    def pictures(self, corpus: Corpus, trees: Sequence[Any]) -> list[Picture]:
-        """A picture of every tree."""
-
-    @abstractmethod
-    def lines(self, corpus: Corpus, trees: Sequence[Any]) -> list[list[str]]:
-        """Lines of text that draw every tree."""
+    def drawings(self, corpus: Corpus, trees: Sequence[Any], *, terminal: bool) -> list[Any]:
+        """A picture of every tree, or the lines of text that draw it on a terminal."""
 
     @abstractmethod
     def spelt(self, outputs: AnyArray, columns: Columns) -> list[Any]:
@@ -282,9 +278,8 @@ class TreeModel(HashedModel, Probable):
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
         """The trees as an SVG file, or as lines for a terminal."""
-        if not terminal:
-            return page(self.pictures(corpus, outputs))
-        return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
+        drawn = self.drawings(corpus, outputs, terminal=terminal)
+        return "".join(line + "\n" for lines in drawn for line in [*lines, ""]) if terminal else page(drawn)
 
     def unused(self, corpus: Corpus) -> list[str]:
         """The columns of its training data that no feature looks at, though they hold something.

@@ -34,7 +34,7 @@ from widemargin.errors import WidemarginError
 from widemargin.text.attributes import Attributes, Resources, check_attribute
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import MULTIPLIERS, PRIME, combine, hash_strings
-from widemargin.text.templates import AFTER, BEFORE, Atom, Atoms, Template, by_value, expanded, parse_template, spell
+from widemargin.text.templates import AFTER, BEFORE, Atoms, Template, by_value, expanded, parse_template, spell
 
 KEY_BITS = 29
 CUT = np.uint64(64 - KEY_BITS)
@@ -151,13 +151,14 @@ class RoleHasher:
             if role in templates[t].roles
         ]
         atoms = list(dict.fromkeys(atom for _, _, each in used for atom in each))
-        self._attributes = list(dict.fromkeys(map(_named, atoms)))
+        named = [(atom.column, atom.attribute) for atom in atoms]
+        self._attributes = list(dict.fromkeys(named))
         for _, attribute in self._attributes:
             check_attribute(attribute, self.resources)
         place = {atom: a for a, atom in enumerate(atoms)}
         roles = list(outside)
         self._program = Program(
-            np.array([self._attributes.index(_named(atom)) for atom in atoms], dtype=np.int32),
+            np.array([self._attributes.index(each) for each in named], dtype=np.int32),
             np.array([atom.offset for atom in atoms], dtype=np.int64),
             np.array([r for r, _, _ in used], dtype=np.int32),
             np.array([t for _, t, _ in used], dtype=np.int32),
@@ -165,14 +166,10 @@ class RoleHasher:
             boundaries(len(each) for _, _, each in used),
             np.array([place[atom] for _, _, each in used for atom in each], dtype=np.int32),
         )
-        self._outside = self._outside_keys(list(outside.values()), len(templates))
-
-    def _outside_keys(self, names: list[str], n_templates: int) -> IntMatrix:
-        """(roles, templates) keys of tokens that do not exist."""
-        keys, program = np.zeros((len(names), n_templates), dtype=np.int32), self._program
-        mixed = combine(program.seed, hash_strings(names)[program.role])
-        keys[program.role, program.template] = cut(mixed)
-        return keys
+        # (roles, templates) the keys of tokens that do not exist
+        self._outside = np.zeros((len(roles), len(templates)), dtype=np.int32)
+        mixed = combine(self._program.seed, hash_strings(list(outside.values()))[self._program.role])
+        self._outside[self._program.role, self._program.template] = cut(mixed)
 
     def keys(self, columns: Columns) -> IntMatrix:
         """(roles, 1 + tokens, templates) keys of tokens in a role; row 0 stands for no token.
@@ -201,10 +198,6 @@ class RoleHasher:
         if None in texts:
             keys[[text is None for text in texts]] = 0
         return Values(np.stack(codes), keys, np.array(ends))
-
-
-def _named(atom: Atom) -> tuple[str, str]:
-    return atom.column, atom.attribute
 
 
 def seed_text(part: str, template: RoleTemplate) -> str:

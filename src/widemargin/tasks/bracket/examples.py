@@ -170,15 +170,7 @@ def count_weights(n_labels: int, hash_bits: int) -> int:
 
 
 class BracketFeatures(HashedFeatures):
-    """The features of sentences (`structures.parts.Features`).
-
-    Parameters
-    ----------
-    bracketing : the labels
-    hash_bits : the weights of features are a table of 2^hash_bits numbers
-    indptr : (n + 1,) where each sentence begins among the tokens
-    keys : the keys of the features
-    """
+    """The features of sentences (`structures.parts.Features`); arguments as for `BracketExamples`."""
 
     def __init__(self, bracketing: Bracketing, hash_bits: int, indptr: LongVector, keys: BracketKeys) -> None:
         n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)

@@ -18,7 +18,6 @@ from widemargin.files.brackets import Brackets, text_of
 from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.svg import Picture
 from widemargin.tasks.answers import LEAST, Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing, as_trees
@@ -154,13 +153,9 @@ class Bracketer(TreeModel, Alternatives):
         """Trees in brackets, one per line."""
         return text_of(outputs)
 
-    def pictures(self, corpus: Corpus, trees: Sequence[Tree]) -> list[Picture]:
-        """A picture of every tree."""
-        return [brackets_picture(tree) for tree in trees]
-
-    def lines(self, corpus: Corpus, trees: Sequence[Tree]) -> list[list[str]]:
-        """Lines of text that draw every tree."""
-        return [brackets_lines(tree) for tree in trees]
+    def drawings(self, corpus: Corpus, trees: Sequence[Tree], *, terminal: bool) -> list[Any]:
+        """A picture of every tree, or indented lines."""
+        return [brackets_lines(tree) if terminal else brackets_picture(tree) for tree in trees]
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest rules: labels of a half and its constituent; features have no names outside a sentence."""

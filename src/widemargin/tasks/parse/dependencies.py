@@ -7,6 +7,7 @@ root. Several tokens may hang on the root. A relation is any text; a corpus with
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,14 +54,12 @@ def arcs(given: Document | Columns) -> Dependencies:
         If the arcs of a sentence are not a tree; the message names the file and the line, or sentence and token.
     """
     columns = given.columns if isinstance(given, Document) else given
-    place = _line(given) if isinstance(given, Table) else _token(columns.indptr, columns.source)
+    place = (
+        _line(given) if isinstance(given, Table) else partial(place_of, indptr=columns.indptr, source=columns.source)
+    )
     heads, labels = columns["head"], columns["deprel"]
     numbers = np.array([_number(value) for value in heads.values], dtype=np.int64)
-    _complain(
-        numbers[heads.codes] < 0,
-        place,
-        lambda t: _no_number(heads.values[heads.codes[t]]),
-    )
+    _complain(numbers[heads.codes] < 0, place, lambda t: _no_number(heads.values[heads.codes[t]]))
     return _checked(numbers[heads.codes], labels, columns.indptr, place)
 
 
@@ -81,7 +80,7 @@ def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
         flat += (_arc(i, t, arc) for t, arc in enumerate(sentence))
     indptr = boundaries(sizes)
     heads = np.array([arc.head for arc in flat], dtype=np.int64)
-    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, _token(indptr, "y"))
+    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, partial(place_of, indptr=indptr, source="y"))
 
 
 def as_dependencies(columns: Columns, y: Any) -> Dependencies:
@@ -181,10 +180,6 @@ def _complain(wrong: Any, place: Place, complaint: Callable[[int], str]) -> None
 
 def _line(document: Table) -> Place:
     return lambda t: f"{document.raw.source}, line {document.token_lines[t] + 1}"
-
-
-def _token(indptr: LongVector, source: str) -> Place:
-    return lambda t: place_of(t, indptr, source)
 
 
 def _number(text: str) -> int:

@@ -18,7 +18,6 @@ from widemargin.files.conllu import parse as parse_conllu
 from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.svg import Picture
 from widemargin.structures.dependencies import KINDS
 from widemargin.tasks.answers import LEAST
 from widemargin.tasks.base import Corpus, Reading, Tally
@@ -149,16 +148,11 @@ class Parser(TreeModel):
         text: str = document.text(tags | arc_columns(outputs))
         return text
 
-    def pictures(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> list[Picture]:
-        """A picture of every tree."""
-        return [arcs_picture(*each) for each in self._sentences(corpus, trees)]
-
-    def lines(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> list[list[str]]:
-        """Lines of text that draw every tree."""
-        return [arcs_lines(*each) for each in self._sentences(corpus, trees)]
-
-    def _sentences(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> Any:
-        return zip(corpus.X.sequences("word"), trees, shown_tags(corpus.X), strict=True)
+    def drawings(self, corpus: Corpus, trees: Sequence[Sequence[Arc]], *, terminal: bool) -> list[Any]:
+        """A picture of every tree, or lines, one per word."""
+        draw: Any = arcs_lines if terminal else arcs_picture
+        sentences = zip(corpus.X.sequences("word"), trees, shown_tags(corpus.X), strict=True)
+        return [draw(*each) for each in sentences]
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest relations of tokens before and after their head, whatever the two tokens are.
