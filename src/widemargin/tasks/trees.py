@@ -52,7 +52,7 @@ PREDICTED, RIGHT_TAGS, GIVEN_TAGS = "predicted tags", "right tags", "given tags"
 UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that itself"
 
 
-def judged_alone(what: str, judge: Callable[[], Any]) -> Any:
+def judge_alone(what: str, judge: Callable[[], Any]) -> Any:
     """Judge sentences that are not a piece of a file; the counterpart of `RawText.judged`."""
     return judge()
 
@@ -130,11 +130,11 @@ class TreeModel(HashedModel, Probable):
         """A picture of every tree, or the lines of text that draw it on a terminal."""
 
     @abstractmethod
-    def spelt(self, outputs: AnyArray, columns: Columns) -> list[Any]:
+    def trees_of(self, outputs: AnyArray, columns: Columns) -> list[Any]:
         """The trees of these sentences in the user's form; `outputs` has them in that of the structure, end to end."""
 
     @abstractmethod
-    def arranged(self, rows: FloatMatrix) -> AnyArray:
+    def by_tokens(self, rows: FloatMatrix) -> AnyArray:
         """The probabilities of the parts of a sentence by two numbers of tokens, then by label."""
 
     @abstractmethod
@@ -143,15 +143,15 @@ class TreeModel(HashedModel, Probable):
 
     def predict(self, X: Any, n_threads: int = 1) -> list[Any]:
         """The best tree of every sentence."""
-        columns = self.settled(X)
-        return self.spelt(np.concatenate(predict(self.examples(columns), self.weights, n_threads)), columns)
+        columns = self.with_columns(X)
+        return self.trees_of(np.concatenate(predict(self.examples(columns), self.weights, n_threads)), columns)
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Any]:
         """For each sentence the tree with the most right parts, or the fewest wrong ones, in expectation."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         examples = self._examples_with_sums(columns)
         parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
-        return self.spelt(np.concatenate(parts), columns)
+        return self.trees_of(np.concatenate(parts), columns)
 
     def probabilities(self, X: Columns, n_threads: int) -> Iterator[FloatMatrix]:
         """The probabilities of the parts of each sentence, a column per label, `labels` first; computed lazily."""
@@ -174,13 +174,13 @@ class TreeModel(HashedModel, Probable):
 
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """The expected number of parts with each of the `labels`, a row per sentence."""
-        found = self.probabilities(self.settled(X), n_threads)
+        found = self.probabilities(self.with_columns(X), n_threads)
         return np.array([rows[:, : len(self.labels)].sum(axis=0) for rows in found])
 
     def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
         """The tokens and the likely parts of each sentence."""
-        columns = self.settled(X)
-        found = map(self.arranged, self.probabilities(columns, n_threads))
+        columns = self.with_columns(X)
+        found = map(self.by_tokens, self.probabilities(columns, n_threads))
         return [
             {"tokens": words, **self.likely_parts(each)}
             for words, each in zip(columns.sequences("word"), found, strict=True)
@@ -199,7 +199,7 @@ class TreeModel(HashedModel, Probable):
         options = {"brackets": {"strip_functions": not self.about.get("keep_functions")}}
         split = True if reading.split is None else reading.split
         document, format_ = open_tokens(path, reading._replace(split=split), self.about, options)
-        X = self.settled(document.columns, reading.tags, document.raw.judged)
+        X = self.with_columns(document.columns, reading.tags, document.raw.judged)
         y = self.gold(document, X) if gold else None
         return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
 
@@ -207,7 +207,7 @@ class TreeModel(HashedModel, Probable):
     def gold(self, document: Any, X: Columns) -> Any:
         """The trees in a document."""
 
-    def settled(self, X: Any, tags: str | None = None, judged: Judged = judged_alone) -> Settled:
+    def with_columns(self, X: Any, tags: str | None = None, judged: Judged = judge_alone) -> Settled:
         """Sentences with all columns that the model reads: tags are its own, or those `given` in `X`.
 
         Given tags must exist. Without a column `pos`, they come from another column of the format. `X` may be a piece
@@ -242,7 +242,7 @@ class TreeModel(HashedModel, Probable):
                 counts[RIGHT_TAGS, name], counts[GIVEN_TAGS, name] = both
         return counts
 
-    def resting_on(self, evaluation: Evaluation, counts: Counter[Any]) -> Evaluation:
+    def with_tag_accuracy(self, evaluation: Evaluation, counts: Counter[Any]) -> Evaluation:
         """The evaluation of trees, with the accuracy of the tags that they rest on, from `tag_counts`."""
         read = [name for name in self.columns_read if name != "word"]
         if not read:

@@ -108,7 +108,7 @@ def _score(parameters: BracketerParameters, model: Bracketer, X: Columns, gold: 
     words = columns_of(gold)  # gold tags decide which words are punctuation
 
     def score(w: FloatVector) -> float:
-        scores = bracket_scores(gold, model.spelt(np.concatenate(predict(examples, w, n_threads)), words))
+        scores = bracket_scores(gold, model.trees_of(np.concatenate(predict(examples, w, n_threads)), words))
         return scores.exact if parameters.dev_metric == "exact" else scores.micro.f1
 
     return score

@@ -124,6 +124,7 @@ def _gather(data: BracketData, batch: IntVector, parts: Parts) -> Rows:
                 draft.indices[write], draft.values[write] = data.rules + number - 3 * size, value
                 write += 1
                 continue
+            # Parts come in three blocks of a row of labels per span: spans, left halves and right halves.
             t, u = ends_of(number % size // n_labels)
             count = part_slots(data.keys, number // size, begin + t, begin + u, data.mask, slots)
             write = push(slots[:count], number % n_labels, value, draft, write)

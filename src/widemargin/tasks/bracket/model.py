@@ -74,11 +74,11 @@ class Bracketer(TreeModel, Alternatives):
 
     def examples(self, X: Any) -> BracketExamples:
         """Sentences as examples to be parsed."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         keys = self._hasher.keys(columns)
         return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, keys, source=columns.source)
 
-    def spelt(self, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
+    def trees_of(self, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
         """The trees with these nodes, end to end: one for each sentence in `columns`, or for each of these numbers."""
         words, tags, sizes = columns.sequences("word"), columns.sequences("pos"), 2 * np.diff(columns.indptr) - 1
         chosen = np.arange(len(sizes)) if numbers is None else numbers
@@ -88,19 +88,19 @@ class Bracketer(TreeModel, Alternatives):
 
     def predict_best(self, X: Any, k: int, n_threads: int = 1) -> list[list[Ranked]]:
         """The `k` best trees of every sentence, best first; fewer if fewer exist."""
-        columns, k = self.settled(X), checked_k(k)
+        columns, k = self.with_columns(X), checked_k(k)
         examples = self.examples(columns)
         parts = in_shares(examples, lambda batch: examples.best(self.weights, batch, k), n_threads)
         batch, scores, nodes = (np.concatenate(each) for each in zip(*parts, strict=True))
         ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
-        trees = self.spelt(nodes, columns, batch)
+        trees = self.trees_of(nodes, columns, batch)
         for i, score, tree in zip(batch.tolist(), scores.tolist(), trees, strict=True):
             ranked[i].append(Ranked(score, tree))
         return ranked
 
     def alternatives(self, X: Any, k: int, n_threads: int = 1) -> list[dict[str, Any]]:
         """Tokens, the best tree in brackets, and the `k` best with their scores."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         return [
             {
                 "tokens": words,
@@ -110,7 +110,7 @@ class Bracketer(TreeModel, Alternatives):
             for words, each in zip(columns.sequences("word"), self.predict_best(columns, k, n_threads), strict=True)
         ]
 
-    def arranged(self, rows: FloatMatrix) -> AnyArray:
+    def by_tokens(self, rows: FloatMatrix) -> AnyArray:
         """The probabilities by begin, end and label; rows are in the order of `decoders.cky.cell`."""
         n = round((2 * len(rows)) ** 0.5 - 0.5)
         found = np.zeros((n + 1, n + 1, len(self.labels)))
@@ -124,7 +124,7 @@ class Bracketer(TreeModel, Alternatives):
         A label is one of `labels`: a whole chain of constituents over the same words, or the empty one of a word in no
         chain.
         """
-        return list(map(self.arranged, self.probabilities(self.settled(X), n_threads)))
+        return list(map(self.by_tokens, self.probabilities(self.with_columns(X), n_threads)))
 
     def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
         """The likely constituents."""
@@ -138,10 +138,10 @@ class Bracketer(TreeModel, Alternatives):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         gold = as_trees(columns, y)
         predicted, seconds = self.timed(columns, n_threads)
-        return self.resting_on(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
+        return self.with_tag_accuracy(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
 
     def gold(self, document: Document, X: Columns) -> list[Tree]:
         """The trees of a file in brackets."""
@@ -179,7 +179,7 @@ class Bracketer(TreeModel, Alternatives):
             raise WidemarginError("--explain compares one part with one other: give a --span, too")
         if question.token is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --span, not for a token")
-        X = self.settled(X)
+        X = self.with_columns(X)
         explainer, (words,) = SpanExplainer(self, X), X.sequences("word")
         if question.span is not None:
             begin, end = question.span

@@ -54,9 +54,8 @@ def arcs(given: Document | Columns) -> Dependencies:
         If the arcs of a sentence are not a tree; the message names the file and the line, or sentence and token.
     """
     columns = given.columns if isinstance(given, Document) else given
-    place = (
-        _line(given) if isinstance(given, Table) else partial(place_of, indptr=columns.indptr, source=columns.source)
-    )
+    of_token = partial(place_of, indptr=columns.indptr, source=columns.source)
+    place = _line(given) if isinstance(given, Table) else of_token
     heads, labels = columns["head"], columns["deprel"]
     numbers = np.array([_number(value) for value in heads.values], dtype=np.int64)
     _complain(numbers[heads.codes] < 0, place, lambda t: _no_number(heads.values[heads.codes[t]]))

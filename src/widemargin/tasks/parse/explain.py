@@ -150,7 +150,7 @@ class ArcExplainer:
     def option(self, token: int, arc: Arc) -> Option:
         """The arc to a token in words, and the votes for it; the token counts from 1."""
         votes = self.voters.votes(arc.head, token, self.labels.index(arc.label), *self._around(arc.head, token))
-        return Option(self.spelt(token, arc), votes)
+        return Option(self.name_of(token, arc), votes)
 
     def alternative(self, token: int, head: int | None = None, label: str | None = None) -> Arc:
         """The best other arc to a token: from this head or with this label if given, else from the best other head."""
@@ -175,7 +175,7 @@ class ArcExplainer:
             if label in (None, name) and (h, name) != chosen
         }
         if not candidates:
-            raise WidemarginError(f"the arc {self.spelt(token, chosen)} is the one chosen; name another")
+            raise WidemarginError(f"the arc {self.name_of(token, chosen)} is the one chosen; name another")
         return max(candidates, key=candidates.__getitem__)
 
     def margins(self, scores: Sentence) -> list[tuple[Arc, float]]:
@@ -237,7 +237,7 @@ class ArcExplainer:
         within = grandparent is not None and min(head, token) <= grandparent <= max(head, token)
         return None if within else grandparent
 
-    def spelt(self, token: int, arc: Arc) -> str:
+    def name_of(self, token: int, arc: Arc) -> str:
         """The arc to a token in words."""
         return f"{self._named(arc.head)} → {self._named(token)}, {arc.label}"
 

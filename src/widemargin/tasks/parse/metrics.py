@@ -113,18 +113,18 @@ def scores_of_counts(counts: Counter[Any]) -> AttachmentScores:
     """Attachment scores from the counts of `arc_counts`."""
     tokens = {token: n for token, n in _tokens(counts).items() if token.scored}
     lengths = counted(
-        _summed((token.gold_length, n) for token, n in tokens.items() if token.same_head),
-        _summed((token.length, n) for token, n in tokens.items()),
-        _summed((token.gold_length, n) for token, n in tokens.items()),
+        _sum_by_name((token.gold_length, n) for token, n in tokens.items() if token.same_head),
+        _sum_by_name((token.length, n) for token, n in tokens.items()),
+        _sum_by_name((token.gold_length, n) for token, n in tokens.items()),
     ).by_label
     by_size = {name: {token: n for token, n in tokens.items() if token.size == name} for _, name in SENTENCE_LENGTHS}
     return AttachmentScores(
         _attachment(tokens),
         quotient(counts[EXACT], counts[SENTENCES]),
         counted(
-            _summed((token.gold, n) for token, n in tokens.items() if token.is_right),
-            _summed((token.predicted, n) for token, n in tokens.items()),
-            _summed((token.gold, n) for token, n in tokens.items()),
+            _sum_by_name((token.gold, n) for token, n in tokens.items() if token.is_right),
+            _sum_by_name((token.predicted, n) for token, n in tokens.items()),
+            _sum_by_name((token.gold, n) for token, n in tokens.items()),
         ).by_label,
         {name: lengths[name] for name in (ROOT, *(name for _, name in ARC_LENGTHS)) if name in lengths},
         {name: _attachment(each) for name, each in by_size.items() if each},
@@ -158,7 +158,7 @@ def _is_content(relation: str) -> bool:
     return relation.partition(":")[0] not in FUNCTIONS
 
 
-def _summed(counts: Iterable[tuple[str, int]]) -> Counter[str]:
+def _sum_by_name(counts: Iterable[tuple[str, int]]) -> Counter[str]:
     total = Counter[str]()
     for name, n in counts:
         total[name] += n

@@ -85,16 +85,16 @@ class Parser(TreeModel):
 
     def examples(self, X: Any) -> TreeExamples:
         """Sentences as examples to be parsed."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         return tree_examples(self.trees, columns.indptr, self.extractor.keys(columns), source=columns.source)
 
-    def spelt(self, outputs: AnyArray, columns: Columns) -> list[list[Arc]]:
+    def trees_of(self, outputs: AnyArray, columns: Columns) -> list[list[Arc]]:
         """The trees as lists of arcs."""
         heads, labels = np.divmod(outputs, len(self.labels))
         arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
         return split(arcs, columns.indptr)
 
-    def arranged(self, rows: FloatMatrix) -> AnyArray:
+    def by_tokens(self, rows: FloatMatrix) -> AnyArray:
         """The probabilities of arcs by token, head and label; tokens count from 0, and heads from 1."""
         size = isqrt(len(rows))
         return rows.reshape(size, size, -1)[:, 1:].swapaxes(0, 1)
@@ -104,7 +104,7 @@ class Parser(TreeModel):
 
         `labelled` adds a last axis with the probability of each of the `labels` on that arc.
         """
-        found = map(self.arranged, self.probabilities(self.settled(X), n_threads))
+        found = map(self.by_tokens, self.probabilities(self.with_columns(X), n_threads))
         return list(found) if labelled else [each.sum(axis=2) for each in found]
 
     def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Parser(TreeModel):
 
     def tally(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Tally:
         """The counts of right and wrong arcs and tags."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
         counts = arc_counts(gold, predicted, None if punctuation else columns.sequences("word"))
@@ -132,7 +132,7 @@ class Parser(TreeModel):
 
     def tallied(self, tally: Tally) -> Evaluation:
         """Attachment scores."""
-        return self.resting_on(counted_evaluation(*tally), tally.counts)
+        return self.with_tag_accuracy(counted_evaluation(*tally), tally.counts)
 
     def gold(self, document: Document, X: Columns) -> Dependencies:
         """The trees in the columns `head` and `deprel`."""
@@ -175,7 +175,7 @@ class Parser(TreeModel):
             raise WidemarginError("--explain compares one part with one other: give a --token, too")
         if question.span is not None:
             raise WidemarginError(f"the model predicts {self.predicts}, which have no spans; ask for a --token")
-        X = self.settled(X)
+        X = self.with_columns(X)
         (words,), (arcs,) = X.sequences("word"), self.predict(X)
         explainer = ArcExplainer(ArcVotes(self.extractor, X, self.w, self.labels), words, arcs, self.labels)
         token = question.token
@@ -183,7 +183,7 @@ class Parser(TreeModel):
             margins = explainer.margins(self.examples(X).part_scores(self.w, 0))
             parts = zip(arcs_lines(words, arcs), margins, strict=True)
             return listed(
-                (line, margin, explainer.spelt(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
+                (line, margin, explainer.name_of(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
             )
         if not 1 <= token <= len(words):
             raise WidemarginError(f"there is no token {token} in a sentence of {len(words)}")
