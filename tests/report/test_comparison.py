@@ -16,10 +16,8 @@ from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.comparison import FILES, INTERRUPTED, Comparison, compare
-from widemargin.report.conclusion import conclusions
 from widemargin.report.curves import distinct
-from widemargin.report.tables import COLUMNS, cells
-from widemargin.report.verdict import Function, Moment, Run, judge, winners
+from widemargin.report.verdict import COLUMNS, Function, Moment, Run, cells, conclusions, judge, winners
 from widemargin.solvers import Perceptron
 from widemargin.structures.custom import CustomExamples
 

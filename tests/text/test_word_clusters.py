@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.errors import WidemarginError
-from widemargin.text import bigrams, brown_losses
+from widemargin.text import bigrams, brown
 from widemargin.text.bigrams import BigramCounter, in_batches
 from widemargin.text.columns import Column, Columns, places
 from widemargin.text.word_clusters import cluster_words
@@ -104,7 +104,7 @@ def test_no_pair_of_frequent_words():
 
 def test_logarithms_of_large_counts_need_no_table(monkeypatch):
     expected = cluster(TEXT * 3, 3)
-    monkeypatch.setattr(brown_losses, "KNOWN_LOGS", 3)
+    monkeypatch.setattr(brown, "KNOWN_LOGS", 3)
     assert cluster(TEXT * 3, 3) == expected
 
 
@@ -190,6 +190,6 @@ def test_places_in_later_batches_are_told(monkeypatch):
 
 
 def test_too_many_clusters_for_the_memory(monkeypatch):
-    monkeypatch.setattr(brown_losses, "empty_window", Mock(side_effect=MemoryError))
+    monkeypatch.setattr(brown, "empty_window", Mock(side_effect=MemoryError))
     with pytest.raises(WidemarginError, match=r"^3 clusters need 0\.0 GB of memory; ask for fewer"):
         cluster(TEXT, 3)

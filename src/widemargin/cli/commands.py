@@ -34,9 +34,10 @@ from widemargin.tasks import TASKS, task
 Options = dict[str, Any]
 
 
-def run(command: str, options: Options) -> int | None:
-    """Run the file of the command's name; return its exit code."""
-    code: int | None = import_module(f"widemargin.cli.{command}").run(**options)
+def run(place: str, options: Options) -> int | None:
+    """Run a command, given by its file, or its file and function, with a dot between them; return its exit code."""
+    file, _, function = place.partition(".")
+    code: int | None = getattr(import_module(f"widemargin.cli.{file}"), function or "run")(**options)
     return code
 
 
@@ -186,7 +187,7 @@ main.add_command(
 @click.option("--quiet", is_flag=True, help="Print only the main score: labelled attachment, F1 or accuracy.")
 def evaluate(**options: Any) -> int | None:
     """Compare the predictions of a model with the labels in FILE."""
-    return run("evaluate", options)
+    return run("scores.evaluate", options)
 
 
 @main.command(
@@ -212,7 +213,7 @@ def score(**options: Any) -> int | None:
     The scores are those of `evaluate`: labels and spans, dependency trees, brackets, classes, rankings, clusters,
     coreference, summaries.
     """
-    return run("score", options)
+    return run("scores.score", options)
 
 
 @main.command(
@@ -266,7 +267,7 @@ def predict(**options: Any) -> int | None:
 @quiet
 def calibrate(**options: Any) -> int | None:
     """Learn how sure a model may be, from FILE: labelled data that it was not trained on."""
-    return run("calibrate", options)
+    return run("scores.calibrate", options)
 
 
 @main.command(

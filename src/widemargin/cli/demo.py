@@ -6,9 +6,9 @@ from pathlib import Path
 from rich.text import Text
 
 from widemargin._version import __version__
+from widemargin.cli.options import check_target
 from widemargin.cli.output import Printer
 from widemargin.cli.program import INTERRUPTED
-from widemargin.cli.targets import check_target
 from widemargin.cli.train import Keep
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution, percent

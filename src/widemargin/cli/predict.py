@@ -4,7 +4,7 @@ import sys
 from typing import Any, NamedTuple
 
 from widemargin._threads import count_threads
-from widemargin.cli.targets import check_target
+from widemargin.cli.options import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import text_writer, write_text
 from widemargin.report.text import encodable, json_text

@@ -8,6 +8,9 @@ but not read, because in some corpora it gives the answer away. If a mention has
 counts.
 Documents begin at ``# newdoc`` or ``# begin document``. Predictions replace the names of entities by numbers, or all
 brackets by new ones.
+
+In trees in brackets, mentions can only be detected (`read_trees`): a file is one document without marked entities.
+Predictions are then written in columns: word, tag, parse column as in CoNLL-2012, coreference.
 """
 
 import re
@@ -19,10 +22,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from widemargin.errors import DataError
+from widemargin.files.brackets import parse as parse_brackets
 from widemargin.files.formats import parse
 from widemargin.files.raw import RawText, shortened
 from widemargin.files.table import Table
 from widemargin.text.mentions import Mentions
+from widemargin.text.trees import Tree
 
 BEGIN = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.*))?|begin document\s*(.*))$")
 BORDER = re.compile(r"#\s*(?:begin|end) document\b")
@@ -245,3 +250,53 @@ def _part(name: str) -> str:
 
 def _fault(document: Table, token: int, complaint: str) -> DataError:
     return document.raw.fault(document.token_lines[token], complaint)
+
+
+class MentionTrees(NamedTuple):
+    """The only document of a file."""
+
+    X: list[Mentions]
+    y: list[list[str]]
+    names: Sequence[str] = ()
+    facts: Mapping[str, Any] = {}
+
+    def marked(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
+        """The text in columns, with these clusters of these mentions."""
+        lines = []
+        for document, found, clusters in zip(self.X, spans, outputs, strict=True):
+            brackets = new_brackets(len(document.sentence), found, clusters)
+            columns = (document.columns[name] for name in ("word", "xpos", "parse"))
+            for token, fields in enumerate(zip(*columns, strict=True)):
+                if token and document.sentence[token] != document.sentence[token - 1]:
+                    lines.append("")
+                lines.append("\t".join([*fields, "|".join(brackets[token]) or "-"]))
+        return "".join(f"{line}\n" for line in lines)
+
+
+def read_trees(raw: RawText, *, gold: bool) -> MentionTrees:
+    """Read trees; there are no entities to learn from, so `gold` is an error."""
+    if gold:
+        raise DataError(f"{raw.source} holds trees in brackets, which mark no entities; mentions can only be detected")
+    trees = parse_brackets(raw).trees
+    tagged = [tree.tagged() for tree in trees]
+    columns = {
+        "word": [word for tokens in tagged for word, _ in tokens],
+        "xpos": [tag for tokens in tagged for _, tag in tokens],
+        "parse": [piece for tree in trees for piece in _parse_column(tree)],
+    }
+    sentence = np.repeat(np.arange(len(trees)), [len(tokens) for tokens in tagged])
+    return MentionTrees([Mentions(columns, sentence, [])], [[]])
+
+
+def _parse_column(tree: Tree) -> list[str]:
+    """The parse column: for each word, the constituents that begin with it, a star, and those that end with it.
+
+    >>> _parse_column(Tree.parse("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"))
+    ['(S(NP*', '*)', '(VP*))']
+    """
+    if tree.word is not None:
+        return ["*"]
+    found = [piece for child in tree.children if isinstance(child, Tree) for piece in _parse_column(child)]
+    found[0] = f"({tree.label or 'TOP'}{found[0]}"
+    found[-1] += ")"
+    return found

@@ -27,13 +27,21 @@ from widemargin.core.problem import Problem
 from widemargin.core.solution import percent, relative_gap
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.report.conclusion import conclusions
 from widemargin.report.curves import Curve, distinct
-from widemargin.report.grid import Row, drawn, plotted
-from widemargin.report.page import Section, page
+from widemargin.report.page import Row, Section, one_picture, page, plots_of
 from widemargin.report.progress import Progress
-from widemargin.report.tables import as_csv, as_json, row_of, with_winners
-from widemargin.report.verdict import THRESHOLDS, Function, Run, Verdict, judge
+from widemargin.report.verdict import (
+    THRESHOLDS,
+    Function,
+    Run,
+    Verdict,
+    as_csv,
+    as_json,
+    conclusions,
+    judge,
+    row_of,
+    with_winners,
+)
 from widemargin.solvers import Solver, named_solver
 
 STOP = Stop(epochs=50, gap=THRESHOLDS[-1])
@@ -212,7 +220,7 @@ class Comparison:
         """Write `FILES` into a folder, which is created if needed."""
         if not self.functions:
             raise WidemarginError("; ".join(f"{name}: {reason}" for name, reason in self.failures()))
-        picture = drawn([row for function in self.functions for row in self._rows(function)] + self._score_rows())
+        picture = one_picture([row for function in self.functions for row in self._rows(function)] + self._score_rows())
         texts = (as_json(self.results()), as_csv(self.table()), self._page())
         contents = dict(zip(FILES, [*(text.encode() for text in texts), picture], strict=True))
         target = Path(folder)
@@ -251,10 +259,10 @@ class Comparison:
         sections = []
         for function in self.functions:
             rows = self._rows(function)
-            plots = plotted(rows + scores if alone else rows)
+            plots = plots_of(rows + scores if alone else rows)
             sections.append(Section(str(function), self.remark(function), self.table(function), rows[0].curves, plots))
         if not alone and scores[0].values():
-            sections.append(Section("Scores of all", "", (), scores[0].curves, plotted(scores)))
+            sections.append(Section("Scores of all", "", (), scores[0].curves, plots_of(scores)))
         if self.failures():
             failed = [row for row in self.table() if row["failure"]]
             sections.append(Section("Not measured", rows=failed))

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Self, TextIO
 from widemargin._jit import now, seconds_compiling, watched_compiler
 from widemargin.core.solution import Epoch
 from widemargin.core.stop import Callback
-from widemargin.report.lines import Lines
 from widemargin.report.text import shown
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+
 
 SECONDS_PER_DRAW = 0.1
 SECONDS_PER_LINE = 10.0  # while data are read
@@ -330,3 +330,43 @@ def started_bar(stream: TextIO, *, keep: bool) -> "Bar":
     bar.add_task("", visible=False, figures="", time="")
     bar.start()
     return bar
+
+
+BEGINS = "compiling kernels, first run only"
+
+
+class Lines:
+    """Writes lines that begin with `prefix` to a stream, until writing fails."""
+
+    def __init__(self, stream: TextIO, prefix: str = "") -> None:
+        self._stream: TextIO | None = stream
+        self._prefix = prefix
+        self._told = seconds_compiling()  # seconds of compiling already reported
+        self._first = True
+
+    def compiling(self) -> None:
+        """Write that kernels are being compiled, the first time only."""
+        if self._first:
+            self._first = False
+            self._write(BEGINS)
+
+    def compiled(self) -> None:
+        """Write the seconds of compiling since the last report, if any."""
+        seconds = seconds_compiling() - self._told
+        if seconds > 0:
+            self._told += seconds
+            self._write(f"compiled kernels in {seconds:.1f} s")
+
+    def write(self, line: str) -> None:
+        """Write a line, after a report on compiling if one is due."""
+        self.compiled()
+        self._write(line)
+
+    def _write(self, line: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(shown(f"{self._prefix}{line}") + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):  # the reader has gone; training continues
+            self._stream = None

@@ -26,8 +26,7 @@ from widemargin.report.evaluation import Evaluation, Table, by_support, overall,
 from widemargin.report.numbers import share
 from widemargin.text.columns import split
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
-from widemargin.text.span_labels import marks_spans
-from widemargin.text.spans import ENDS, STARTS, is_bio, parsed
+from widemargin.text.spans import ENDS, STARTS, is_bio, marks_spans, parsed
 from widemargin.text.spans import spans as spans_in
 
 MOST_CONFUSIONS = 10

@@ -13,11 +13,10 @@ import numpy as np
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, IntVector
 from widemargin.core.sparse import Rows, binary, boundaries, stack
 from widemargin.core.stored import Stored, packed_strings
-from widemargin.text.alphabet import by_count
+from widemargin.text.alphabet import FeatureCounts, by_count
 from widemargin.text.columns import numbered
 from widemargin.text.extractor import Features, counts_of, new_numbers, renumbered, selected
 from widemargin.text.hashing import hash_strings
-from widemargin.text.shared import Vocabulary
 
 
 class Coded(NamedTuple):
@@ -112,13 +111,13 @@ class ColumnExtractor:
         self.number = {names[k]: number for number, k in enumerate(order.tolist())}
         return features._replace(rows=renumbered(features.rows, new_numbers(order, len(names))))
 
-    def survey(self, X: Sequence[Compared]) -> list[Vocabulary]:
+    def survey(self, X: Sequence[Compared]) -> list[FeatureCounts]:
         """The features of a part of the training data and how often they occur."""
         fresh = ColumnExtractor()
         rows, names = fresh.fit(X).rows, fresh.names()
-        return [Vocabulary(hash_strings(names), counts_of(rows, len(names)), names)]
+        return [FeatureCounts(hash_strings(names), counts_of(rows, len(names)), names)]
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features as a survey of all data found them, instead of by `fit`."""
         self.number = {name: k for each in vocabularies for k, name in enumerate(each.numbered(1).names)}
 

@@ -21,7 +21,7 @@ GROUPS = ("features", "transition_features")
 """The names of the files of rows: those of positions, and those of transitions."""
 
 
-class Described(NamedTuple):
+class StoredExtractor(NamedTuple):
     """An extractor as JSON and arrays, for `text.inputs.restore`."""
 
     header: dict[str, Any]
@@ -33,7 +33,7 @@ class FeatureFiles:
 
     def __init__(self, extractor: Extractor, folder: Path) -> None:
         self.extractor, self.folder, self.rows = extractor, folder, list[RowsFile]()
-        self.known = [Known(folder, name) for name, _ in zip(GROUPS, extractor.alphabets, strict=False)]
+        self.known = [KnownFeatures(folder, name) for name, _ in zip(GROUPS, extractor.alphabets, strict=False)]
 
     def add(self, X: Any) -> LongVector:
         """Write the features of a piece; return where its sequences begin."""
@@ -50,7 +50,7 @@ class FeatureFiles:
             names = names[alphabet.size :]
         return features.indptr
 
-    def settle(self) -> Described:
+    def settle(self) -> StoredExtractor:
         """Renumber everything that was written; nothing can be added after this."""
         orders = self.extractor.settle([known.counts for known in self.known])
         for file, known, order in zip(self.rows, self.known, orders, strict=False):
@@ -64,10 +64,10 @@ class FeatureFiles:
             names = [known.names(order) for known, order in zip(self.known, orders, strict=True)]
             text, lengths = (np.concatenate(each) for each in zip(*names, strict=True))
             arrays |= {"names.text": text, "names.lengths": lengths}
-        return Described(header, arrays)
+        return StoredExtractor(header, arrays)
 
 
-class Known:
+class KnownFeatures:
     """The count of each feature of an alphabet, and its name, which is on disk."""
 
     def __init__(self, folder: Path, name: str) -> None:

@@ -11,9 +11,7 @@ from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.text.alphabet import Alphabet
-from widemargin.text.extractor import Extended, Extracted, Features
-from widemargin.text.shared import Vocabulary
+from widemargin.text.extractor import Extended, Extractor, Features
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
@@ -23,13 +21,11 @@ SHARE = 2**20
 """How many entries of a dense matrix are read at a time; it may be on disk, and too large for memory."""
 
 
-class MatrixExtractor:
+class MatrixExtractor(Extractor):
     """Rows of numbers: NumPy arrays or SciPy sparse matrices, one per sequence, all of the same width.
 
     `columns` maps kept features to columns of the input; None keeps all.
     """
-
-    n_transition_features = 0
 
     def __init__(self, width: int | None = None, columns: IntVector | None = None) -> None:
         self.width, self.columns = width, columns
@@ -76,33 +72,13 @@ class MatrixExtractor:
         joined.eliminate_zeros()
         return Features(boundaries(lengths), binary(_rows(joined)))
 
-    @property
-    def alphabets(self) -> list[Alphabet]:
-        """None: the numbers of columns are fixed."""
-        return []
-
     def extend(self, X: Sequence[Any]) -> Extended:
         """The features of more training sequences, as wide as the first ones."""
         return Extended(self.transform(X) if self.width else self.fit(X), lambda _: [])
 
-    def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
-        """Nothing is renumbered."""
-        return []
-
-    def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
-        """Nothing: columns have numbers, not names."""
-        return []
-
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
-        """Take the columns as they are; the width is that of the first matrix."""
-
     def grown(self, X: Sequence[Any], min_count: int) -> "MatrixExtractor":
         """An extractor of all columns."""
         return self if self.columns is None else MatrixExtractor(self.width)
-
-    def read(self, X: Sequence[Any]) -> Extracted:
-        """The known features of any sequences, whole or in shares."""
-        return Extracted(self.transform(X))
 
     def rows(self, X: Any) -> Rows:
         """The non-zero entries of one matrix whose rows are examples, not positions of sequences."""

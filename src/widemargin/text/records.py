@@ -15,7 +15,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import places
-from widemargin.text.extractor import HASH_BITS, Extended, Extracted, Features, Listed, NumberedFeatures
+from widemargin.text.extractor import HASH_BITS, Extended, Features, Listed, NumberedFeatures
 from widemargin.text.hashing import hash_strings
 from widemargin.text.vocabulary import Tables, Vocabulary
 
@@ -29,8 +29,6 @@ class RecordExtractor(NumberedFeatures):
     A position is a list (or set) of names, each of weight 1, or a dict of name → number, bool, string (the feature
     ``name:string``), or nested dict, list or set (``name:`` is put before each of its names).
     """
-
-    n_transition_features = 0
 
     @classmethod
     def of_alphabet(cls, alphabet: Alphabet, spell: Callable[[], list[str]]) -> "RecordExtractor":
@@ -52,10 +50,6 @@ class RecordExtractor(NumberedFeatures):
             return found
         strings, codes, values, counts, indptr = _flatten(X)
         return _assembled(self._numbers(self.index.lookup(hash_strings(strings)), codes), values, counts, indptr)
-
-    def read(self, X: Sequence[Any]) -> Extracted:
-        """The known features of any sequences, whole or in shares."""
-        return Extracted(self.transform(X))
 
     def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
         """The known features if all records are lists of names, or all are dicts without lists or dicts in them.

@@ -26,8 +26,7 @@ from widemargin.text.templates import (
     spell_all,
     template_matrix,
 )
-from widemargin.text.token_reader import OwnScores, ReadTokens, TokenReader
-from widemargin.text.token_rows import Field
+from widemargin.text.token_reader import Field, OwnScores, ReadTokens, TokenReader
 
 FIELDS = {**HASH_BITS, "templates": TEMPLATES}
 RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
@@ -102,7 +101,7 @@ class TemplateExtractor(NumberedFeatures):
         return found
 
     def reader(self, own: OwnScores | None = None, fields: Sequence[Field] = ()) -> TokenReader:
-        """A reader for the features as they are numbered now (`text.token_rows`)."""
+        """A reader for the features as they are numbered now."""
         return TokenReader(self._groups, self.resources, own, fields)
 
     @property

@@ -70,14 +70,14 @@ def cluster_words(
 
 def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) -> WordClusters:
     """Cluster counted words; there must be enough (`enough_words`)."""
-    from widemargin.text import brown, brown_losses  # counting needs no kernels
+    from widemargin.text import brown  # counting needs no kernels
 
     words, n_marked = bigrams.words, len(bigrams.words)
     n_steps, pace = n_marked + n_clusters - 1, max(PER_CALL // n_clusters**2, 1)
     try:
-        window, found = brown_losses.empty_window(bigrams, n_clusters), brown.unclustered(n_marked)
+        window, found = brown.empty_window(bigrams, n_clusters), brown.unclustered(n_marked)
     except MemoryError as error:
-        gigabytes = brown_losses.BYTES * n_clusters**2 / 1e9
+        gigabytes = brown.BYTES * n_clusters**2 / 1e9
         raise WidemarginError(f"{n_clusters:,} clusters need {gigabytes:.1f} GB of memory; ask for fewer") from error
 
     def advance(first: int, last: int) -> None:
@@ -88,7 +88,7 @@ def clustered(bigrams: Bigrams, n_clusters: int, *, told: Told | None = None) ->
                 told(done, n_steps)
 
     advance(0, n_marked)
-    clusters, information = found.home.tolist(), brown_losses.information(window)
+    clusters, information = found.home.tolist(), brown.information(window)
     for word in range(n_marked):
         clusters[word] = clusters[clusters[word]]  # the home of a word has a lower number, so it is final already
     advance(n_marked, n_steps)

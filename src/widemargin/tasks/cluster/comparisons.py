@@ -20,8 +20,7 @@ import numpy as np
 from widemargin._types import AnyArray, BoolVector, FloatVector
 from widemargin.errors import DataError
 from widemargin.text.coded import Coded, Column, common_members, crossed, same
-from widemargin.text.mention_pairs import agrees, classes, closest, copular, initials_match, overlap
-from widemargin.text.mentions import Mentions, described
+from widemargin.text.mentions import Mentions, agrees, classes, closest, copular, described, initials_match, overlap
 
 TEXT = "text"
 """The name of the field of a record that is a string instead of a dict."""

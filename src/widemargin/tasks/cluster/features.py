@@ -20,12 +20,12 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError
 from widemargin.structures.forest import Documents
 from widemargin.tasks.cluster.comparisons import compare_mentions, compare_records, fields_of
+from widemargin.text.alphabet import FeatureCounts
 from widemargin.text.coded import ColumnExtractor
 from widemargin.text.extractor import Features
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.mentions import Mentions
 from widemargin.text.records import RecordExtractor
-from widemargin.text.shared import Vocabulary
 
 EVERY_PAIR = "every pair"
 """The name of the feature that all pairs have: its weight is the bias."""
@@ -95,9 +95,9 @@ class PairExtractor:
         """Number the features of the training documents."""
         return self._documents(X, self.inner.fit)
 
-    def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
+    def survey(self, X: Sequence[Any]) -> list[FeatureCounts]:
         """The features of a piece of the training documents."""
-        found: list[Vocabulary] = []
+        found: list[FeatureCounts] = []
 
         def extract(given: Any) -> Features:
             given = list(given)
@@ -107,7 +107,7 @@ class PairExtractor:
         self._documents(X, extract)
         return found
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features by a survey of all data, instead of by `fit`."""
         self.inner.adopt(vocabularies)
 

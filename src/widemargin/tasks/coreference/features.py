@@ -41,8 +41,17 @@ from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.coreference.examples import LinkKeys, Links, link_boundaries
 from widemargin.text.coded import Coded, same
 from widemargin.text.columns import Column, Columns
-from widemargin.text.mention_pairs import agrees, classes, closest, copular, initials_match, overlap
-from widemargin.text.mentions import Described, Mentions, described
+from widemargin.text.mentions import (
+    Described,
+    Mentions,
+    agrees,
+    classes,
+    closest,
+    copular,
+    described,
+    initials_match,
+    overlap,
+)
 from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 
 ROLES = ("mention", "antecedent")

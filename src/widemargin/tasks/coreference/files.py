@@ -13,7 +13,7 @@ import numpy as np
 from widemargin._types import IntVector
 from widemargin.clusterings import NAMES, SCORES, Clusters, by_first, clusters_of, conll_f1, scores_of_clusters
 from widemargin.errors import DataError, WidemarginError
-from widemargin.files import mention_lines, mention_trees, mentions
+from widemargin.files import mention_lines, mentions
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
@@ -22,8 +22,7 @@ from widemargin.report.evaluation import Evaluation, plain, score_table
 from widemargin.report.numbers import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
-from widemargin.text.mention_detection import detected
-from widemargin.text.mentions import Mentions
+from widemargin.text.mentions import Mentions, detected
 
 FORMATS = ("conllu", "conll", "jsonl", "brackets")
 MENTIONS = ("gold", "detected")
@@ -230,7 +229,7 @@ def read_texts(
     marked = not about.get("detected", False)
     document: Any
     if chosen == "brackets":
-        document = mention_trees.read(raw, gold=gold or marked)
+        document = mentions.read_trees(raw, gold=gold or marked)
     elif chosen == "jsonl":
         document = mention_lines.read(raw, gold=gold, required=marked)
     else:

@@ -10,7 +10,7 @@ from html import escape
 from typing import NamedTuple
 
 from widemargin.clusterings import clusters_of
-from widemargin.report.html import web_page
+from widemargin.report.svg import web_page
 from widemargin.report.text import shown
 from widemargin.text.mentions import Mentions
 

@@ -18,7 +18,7 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.html import web_page
+from widemargin.report.svg import web_page
 from widemargin.report.text import shown
 from widemargin.summaries import mean_rouge
 from widemargin.tasks.base import Corpus, Model, Piece, Reading

@@ -56,8 +56,7 @@ from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans
-from widemargin.text.span_labels import SpanLabels, marks_spans
-from widemargin.text.spans import Span, spans
+from widemargin.text.spans import Span, SpanLabels, marks_spans, spans
 from widemargin.text.template_extractor import TemplateExtractor
 
 DENSE = ("transition", "begin", "end", "conditional")

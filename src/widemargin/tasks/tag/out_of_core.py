@@ -18,7 +18,7 @@ from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.predict import check_scheme, learnt
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
-from widemargin.text.growing import Described, FeatureFiles
+from widemargin.text.growing import FeatureFiles, StoredExtractor
 from widemargin.text.inputs import check_templates, lengths, prepared, restore
 from widemargin.text.labels import Encoded, by_frequency, check_kinds, encode_labels
 
@@ -66,7 +66,7 @@ class TagArrays:
         number = {label: k for k, label in enumerate(self.counts)}
         self.gold.append(np.array([number[label] for label in encoded.labels], dtype=np.int32)[encoded.known])
 
-    def settle(self) -> Described:
+    def settle(self) -> StoredExtractor:
         """Renumber labels and features as if all data had come at once."""
         if self.features is None or not self.counts:
             raise DataError("there is no labelled position to learn from")
@@ -76,7 +76,7 @@ class TagArrays:
         for first, part in self.gold.parts():
             self.gold.put(first, numbers[part])
         header, arrays = self.features.settle()
-        return Described(
+        return StoredExtractor(
             {"labels": labels, "counts": [self.counts[label] for label in labels], "features": header}, arrays
         )
 

@@ -1,6 +1,6 @@
 """Fast prediction of labels: everything that does not depend on the input is prepared once.
 
-A new sentence is looked up token by token, and kernels do the rest: `text.token_rows` finds the features; this module
+A new sentence is looked up token by token, and kernels do the rest: `text.token_reader` finds the features; this module
 sums weights and finds labels, without the costs, checks and gold labels of `ChainExamples`. If the first templates look
 at one token only, their features score the same wherever the token stands, and the sum is kept with the token. Sums
 follow the order of the templates either way, so they are the same to the last bit.
@@ -39,8 +39,7 @@ from widemargin.text.extractor import Extractor, LookedUp
 from widemargin.text.inputs import prepared
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import are_partial
-from widemargin.text.span_labels import STARTING, SpanLabels
-from widemargin.text.spans import Span, bio, bioes, is_bio, parsed, spans
+from widemargin.text.spans import STARTS, Span, SpanLabels, bio, bioes, is_bio, parsed, spans
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.token_reader import NO_OWN, ReadTokens
 
@@ -309,4 +308,4 @@ class ConstrainedChain(Constrained[ChainExamples]):
         return pairs, any_label, any_label
 
     def _starting(self, type_: str) -> BoolVector:
-        return self.marks.having(STARTING, self.marks.of_type(type_))
+        return self.marks.having(STARTS, self.marks.of_type(type_))
