@@ -43,7 +43,7 @@ from widemargin.parts.team import LocalCarrier, Team
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()

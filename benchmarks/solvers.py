@@ -31,7 +31,7 @@ from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()

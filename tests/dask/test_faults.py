@@ -16,7 +16,7 @@ from widemargin.parts.messages import NOTHING, Look
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import survey_tags
+from widemargin.tasks.tag.estimator import survey_tags
 from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado when a worker is gone

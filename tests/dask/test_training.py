@@ -18,7 +18,7 @@ from widemargin.dask import DaskLinearClassifier, DaskSequenceTagger, train, wor
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.parts.messages import Settled
 from widemargin.tasks import estimators
-from widemargin.tasks.tag.compile import compile_tags, survey_tags
+from widemargin.tasks.tag.estimator import compile_tags, survey_tags
 from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado when a cluster is closed

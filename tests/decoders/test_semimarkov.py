@@ -12,7 +12,7 @@ from helpers.segmentations import candidate_spans
 from widemargin.decoders.semimarkov import both_passes, new_passes, semimarkov
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
 from widemargin.decoders.viterbi import Segmented
-from widemargin.tasks.segment.weights import segments_of
+from widemargin.tasks.segment.costs import segments_of
 
 pytestmark = pytest.mark.interpreted
 

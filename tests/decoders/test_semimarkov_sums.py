@@ -12,7 +12,7 @@ from helpers.segment_scores import everything, part_scores, score
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
 from widemargin.decoders.viterbi import Segmented
 from widemargin.structures.segments import Segments
-from widemargin.tasks.segment.weights import segments_of
+from widemargin.tasks.segment.costs import segments_of
 
 pytestmark = pytest.mark.interpreted
 

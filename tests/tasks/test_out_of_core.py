@@ -33,7 +33,7 @@ from widemargin.tasks import estimators, out_of_core
 from widemargin.tasks.out_of_core import Stream, compile_stream
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 TEMPLATES = "bias word suffix2[-1..1] lower[-1]|lower"

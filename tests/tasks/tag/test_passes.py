@@ -14,7 +14,7 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.stacking import QUICK as FOLD
 from widemargin.tasks.stacking import fold_numbers
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.compile import FOLDS, first_labels, guessed
+from widemargin.tasks.tag.estimator import FOLDS, first_labels, guessed
 from widemargin.tasks.tag.predict import nearby_labels
 from widemargin.tasks.training import Data
 from widemargin.text.inputs import as_columns

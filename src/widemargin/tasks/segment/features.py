@@ -27,7 +27,7 @@ from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.structures.flat import grown
 from widemargin.tasks.segment import SEGMENT_FEATURES
-from widemargin.tasks.segment.weights import span_boundaries
+from widemargin.tasks.segment.scores import span_boundaries
 from widemargin.text.alphabet import Alphabet, FeatureCounts, number_of
 from widemargin.text.columns import Columns
 from widemargin.text.extractor import selected, stored_alphabet
@@ -95,7 +95,7 @@ def _span_rows(
 
 
 class SegmentRows(NamedTuple):
-    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.weights`)."""
+    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.scores`)."""
 
     indptr: LongVector
     rows: Rows

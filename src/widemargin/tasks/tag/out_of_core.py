@@ -12,7 +12,7 @@ from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
+from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of, extractor_for
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.predict import check_scheme, learnt
@@ -97,7 +97,7 @@ class TagArrays:
             costs=costs_of(parameters, labels, lambda: counts),
             transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
-        return assembled(parameters, extractor, labels, examples, data.dev)
+        return assemble_tags(parameters, extractor, labels, examples, data)
 
 
 class StoredFeatures(ChainFeatures):
