@@ -88,7 +88,7 @@ def _items(clusters: Clusters, others: Clusters) -> tuple[float, float]:
     place = _places(others)
     right, n = 0.0, 0
     for cluster in clusters:
-        shared = Counter(place[item] for item in cluster if item in place)
+        shared = _shared(cluster, place)
         right += sum(count * count for count in shared.values()) / len(cluster)
         n += len(cluster)
     return right, n
@@ -112,7 +112,7 @@ def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, 
 
     place, similar = _places(predicted), np.zeros((len(gold), len(predicted)))
     for row, cluster in enumerate(gold):
-        for column, common in Counter(place[item] for item in cluster if item in place).items():
+        for column, common in _shared(cluster, place).items():
             similar[row, column] = likeness(common, len(cluster), len(predicted[column]))
     return float(similar[linear_sum_assignment(similar, maximize=True)].sum())
 
@@ -120,7 +120,7 @@ def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, 
 def pair(gold: Clusters, predicted: Clusters) -> Counts:
     """Pairs of items that are in one cluster."""
     place = _places(predicted)
-    both = [Counter(place[item] for item in cluster if item in place) for cluster in gold]
+    both = [_shared(cluster, place) for cluster in gold]
     right = sum(map(_n_pairs, (count for each in both for count in each.values())))
     return Counts(
         right, sum(_n_pairs(len(each)) for each in predicted), right, sum(_n_pairs(len(each)) for each in gold)
@@ -129,22 +129,20 @@ def pair(gold: Clusters, predicted: Clusters) -> Counts:
 
 def apart(gold: Clusters, predicted: Clusters) -> Counts:
     """Pairs of items that are in two clusters."""
-    place, sizes = _places(predicted), [sum(map(len, each)) for each in (gold, predicted)]
-    both = [Counter(place[item] for item in cluster if item in place) for cluster in gold]
-    common = Counter[int]()
+    place = _places(predicted)
+    both, common = [_shared(cluster, place) for cluster in gold], Counter[int]()
     for each in both:
         common.update(each)
+    joined, found, _, wanted = pair(gold, predicted)
     # Of the pairs of items that both sides have, those in one cluster of either side are not apart.
-    n = sum(common.values())
     right = (
-        _n_pairs(n)
-        - sum(_n_pairs(sum(each.values())) for each in both)
+        _n_pairs(common.total())
+        - sum(_n_pairs(each.total()) for each in both)
         - sum(map(_n_pairs, common.values()))
-        + sum(_n_pairs(count) for each in both for count in each.values())
+        + joined
     )
-    joined = [sum(_n_pairs(len(cluster)) for cluster in each) for each in (gold, predicted)]
-    wanted, found = (_n_pairs(n) - inside for n, inside in zip(sizes, joined, strict=True))
-    return Counts(right, found, right, wanted)
+    n_gold, n_found = (sum(map(len, side)) for side in (gold, predicted))
+    return Counts(right, _n_pairs(n_found) - found, right, _n_pairs(n_gold) - wanted)
 
 
 def lea(gold: Clusters, predicted: Clusters) -> Counts:
@@ -162,13 +160,18 @@ def _resolved(clusters: Clusters, others: Clusters) -> tuple[float, float]:
             (item,) = cluster
             right += item in place and len(others[place[item]]) == 1
         else:
-            shared = Counter(place[item] for item in cluster if item in place)
+            shared = _shared(cluster, place)
             right += len(cluster) * sum(map(_n_pairs, shared.values())) / _n_pairs(len(cluster))
     return right, sum(map(len, clusters))
 
 
 def _n_pairs(n: int) -> int:
     return n * (n - 1) // 2
+
+
+def _shared(cluster: Collection[Hashable], place: Mapping[Hashable, int]) -> Counter[int]:
+    """How many items of a cluster each cluster of the other side has."""
+    return Counter(place[item] for item in cluster if item in place)
 
 
 def _places(clusters: Clusters) -> dict[Hashable, int]:

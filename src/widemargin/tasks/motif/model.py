@@ -24,6 +24,7 @@ from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.motif.examples import Reads, checked_letters, letters_of, reverse_complement
 from widemargin.tasks.motif.files import (
     Site,
     best_sites,
@@ -34,7 +35,6 @@ from widemargin.tasks.motif.files import (
     read_corpus,
     share_found,
 )
-from widemargin.tasks.motif.letters import Reads, checked_letters, letters_of, reverse_complement
 from widemargin.tasks.motif.logo import Motif, logo_lines, logo_picture, logo_png
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, as_sequences
@@ -276,7 +276,7 @@ class MotifModel(Answers):
         header = stored.header
         reads = Reads(letters_of(header["letters"]), *(header[name] for name in Reads._fields[1:]))
         n = len(reads.letters)
-        if len(header["labels"]) != 2 or reads.length < 1 or (reads.both_strands and reads.complement is None):
+        if len(header["labels"]) != 2 or reads.length < 1 or (reads.both_strands and not len(reads.shape.complement)):
             raise WidemarginError("a motif has two labels and at least one letter")
         matrix, found = (stored.tensor(name, np.float64, (reads.length, n)) for name in ("matrix", "found"))
         background = stored.vector("background", np.float64, reads.n_contexts)
