@@ -15,9 +15,8 @@ from widemargin.files.word_clusters import check_writable, write_word_clusters
 from widemargin.report.progress import SECONDS_PER_DRAW, Lines, clock, started_bar
 from widemargin.tasks.base import Reading, counted_within
 from widemargin.tasks.files import check_plain_text, cut_tokens, open_tokens
-from widemargin.text.bigrams import BigramCounter
 from widemargin.text.columns import Columns
-from widemargin.text.word_clusters import clustered, enough_words
+from widemargin.text.word_clusters import BigramCounter, cluster_bigrams, enough_words
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -96,7 +95,7 @@ def run(
             progress.read(n_tokens)
         bigrams = enough_words(counter, clusters, min_count)
         check_writable(bigrams.words)
-        found = clustered(bigrams, clusters, told=progress.tell)
+        found = cluster_bigrams(bigrams, clusters, told=progress.tell)
     write_word_clusters(out, found)
     seconds, n_words = now() - begin, len(found.paths)
     if as_json:

@@ -13,13 +13,13 @@ from widemargin.cli.config import Configured, config_option, print_config_option
 from widemargin.cli.options import (
     Decorator,
     as_json,
-    collected,
     data_options,
     example,
     format_options,
     jobs,
     model,
     names,
+    options_added_by,
     quiet,
     span,
     tags,
@@ -28,7 +28,7 @@ from widemargin.cli.options import (
     together,
     train_files,
 )
-from widemargin.cli.program import Program
+from widemargin.cli.program import CommandLine
 from widemargin.tasks import TASKS, task
 
 Options = dict[str, Any]
@@ -81,7 +81,7 @@ class ByTask(click.Group):
             help=f"{found.does}\n\n{self.remark}",
             epilog=example(f"widemargin {self.work} {cmd_name} {self.shown(found.example)}"),
         )
-        shared = collected(self.own)
+        shared = options_added_by(self.own)
         first = [shared.pop(name) for name in ("train_file", "dev_file", "out")]
         own = task_options(found, **self.defaults)
         command.params = [*first, *own, *shared.values(), config_option(), print_config_option()]
@@ -100,7 +100,7 @@ class ByTask(click.Group):
 
 @click.group(
     "widemargin",
-    cls=Program,
+    cls=CommandLine,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=example(
         "widemargin demo",

@@ -109,7 +109,7 @@ data_options = together(
 )
 
 
-def collected(options: Decorator) -> dict[str, click.Parameter]:
+def options_added_by(options: Decorator) -> dict[str, click.Parameter]:
     """The options that a decorator adds, by name."""
     command = click.Command("")
     options(command)
@@ -132,7 +132,7 @@ tags = click.option(
     type=click.Choice(["predicted", "given"]),
     help="Parsers only: tags by the model itself, or those in FILE. [default: as the model was trained]",
 )
-READING = collected(together(data_options, unknown_options))
+READING = options_added_by(together(data_options, unknown_options))
 """The options that say how files are read."""
 
 jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 uses all cores.", show_default=True)

@@ -51,7 +51,7 @@ class Printer:
         for name, value in pairs:
             # On a terminal, long values continue in their own column; in a file, a fact is a line.
             wraps = sys.stdout.isatty() and room >= LEAST_ROOM
-            first, *others = _wrapped(value, room) if wraps else [value]
+            first, *others = _wrap(value, room) if wraps else [value]
             self.line(Text.assemble((name.ljust(width), "cyan"), "  ", first))
             for more in others:
                 self.line(" " * (width + 2) + more)
@@ -77,7 +77,7 @@ def _safe(text: str | Text) -> Text:
     return safe
 
 
-def _wrapped(value: str, room: int) -> list[str]:
+def _wrap(value: str, room: int) -> list[str]:
     """Lines of a width; a number stays with its per cent sign."""
     lines = wrap(value.replace(" %", "\xa0%"), room, break_on_hyphens=False)
     return [line.replace("\xa0%", " %") for line in lines] or [""]

@@ -270,7 +270,7 @@ def _print(
 ) -> None:
     seconds, dev = results["seconds"], results.get("dev")
     facts = [
-        ("data", _counted(size)),
+        ("data", _counts(size)),
         *_labels(results),
         *_unknown(results["unknown"]),
         *_unreachable(results["unreachable"], size),
@@ -286,7 +286,7 @@ def _print(
     ]
     if dev is not None and dev["score"] is not None:
         kept = f"after epoch {solution.epoch}, whose weights are kept"
-        facts.append((f"dev {dev['metric']}", f"{share(dev['score'])} on {_counted(dev_size)}, {kept}"))
+        facts.append((f"dev {dev['metric']}", f"{share(dev['score'])} on {_counts(dev_size)}, {kept}"))
     if len(results["path"]) > 1:
         points = (
             f"{point['C']:g} ({share(point['score'])})" for point in results["path"] if point["score"] is not None
@@ -341,7 +341,7 @@ def _features(results: dict[str, Any]) -> str:
     return f"of {results['templates']:,} templates" if results["templates"] else f"{results['features']:,}"
 
 
-def _counted(size: dict[str, int]) -> str:
+def _counts(size: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {what}" for what, count in size.items())
 
 

@@ -6,7 +6,7 @@ Weights have six decimals in both.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from widemargin.files.lcrf import ChainFile, Layout, Weights
+from widemargin.files.lcrf import ChainFile, LcrfHeader, Weights
 
 HEADER = {
     "magic": "magic",
@@ -22,7 +22,7 @@ HEADER = {
     "off_labelrefs": "label_lists",
     "off_attrrefs": "attribute_lists",
 }
-"""The fields of a dump's header, and what they are called in `Layout`."""
+"""The fields of a dump's header, and what they are called in `LcrfHeader`."""
 
 
 class ParsedDump:
@@ -44,7 +44,7 @@ class ParsedDump:
         self.state_features: dict[tuple[str, str], float] = {}
 
 
-def parsed_dump(file: ChainFile, layout: Layout) -> ParsedDump:
+def parsed_dump(file: ChainFile, layout: LcrfHeader) -> ParsedDump:
     """A model as dicts."""
     dump, labels, attributes = ParsedDump(), file.labels, list(file.attributes)
     dump.header = _header(layout)
@@ -55,7 +55,7 @@ def parsed_dump(file: ChainFile, layout: Layout) -> ParsedDump:
     return dump
 
 
-def dump_text(file: ChainFile, layout: Layout) -> str:
+def dump_text(file: ChainFile, layout: LcrfHeader) -> str:
     """A model as text."""
     labels, attributes = file.labels, list(file.attributes)
     sections = {
@@ -68,7 +68,7 @@ def dump_text(file: ChainFile, layout: Layout) -> str:
     return "".join("\n".join([f"{name} = {{", *lines, "}", "", ""]) for name, lines in sections.items())
 
 
-def _header(layout: Layout) -> dict[str, str]:
+def _header(layout: LcrfHeader) -> dict[str, str]:
     return {name: _spelt(name, getattr(layout, ours)) for name, ours in HEADER.items()}
 
 

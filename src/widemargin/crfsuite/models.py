@@ -16,7 +16,7 @@ import numpy as np
 from widemargin.core.atomic import replacing
 from widemargin.crfsuite.chain import SingleSequences
 from widemargin.errors import ModelFileError, UnsupportedError
-from widemargin.files.lcrf import HEADER, ChainFile, Layout, read_lcrf
+from widemargin.files.lcrf import HEADER, ChainFile, LcrfHeader, read_lcrf
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -51,11 +51,11 @@ class Opened(NamedTuple):
     """The chain of a model, and what the model consists of: the file's header and contents, or a model of our own."""
 
     chain: SingleSequences
-    layout: Layout | None = None
+    layout: LcrfHeader | None = None
     file: ChainFile | None = None
     model: Any = None
 
-    def described(self) -> tuple[ChainFile, Layout]:
+    def described(self) -> tuple[ChainFile, LcrfHeader]:
         """The model as the contents of a CRFsuite file, and the header of that file."""
         if self.file is not None and self.layout is not None:
             return self.file, self.layout
@@ -92,8 +92,8 @@ def of_our_own(path: str | os.PathLike[str]) -> Opened:
     return Opened(chain, model=model)
 
 
-def _layout(content: bytes) -> Layout:
-    return Layout(*HEADER.unpack(content[: HEADER.size]))
+def _layout(content: bytes) -> LcrfHeader:
+    return LcrfHeader(*HEADER.unpack(content[: HEADER.size]))
 
 
 MOST, LARGEST, SETTLED = 4, 1 << 25, 2 * 10**9

@@ -16,7 +16,7 @@ from widemargin._types import FloatMatrix
 from widemargin.crfsuite._dumpparser import ParsedDump, dump_text, parsed_dump
 from widemargin.crfsuite.items import ItemSequence, spelt, whole
 from widemargin.crfsuite.models import Opened, of_crfsuite, of_our_own, recent
-from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
+from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, LcrfHeader
 
 
 class Tagger:
@@ -171,7 +171,7 @@ class Tagger:
         """The model as dicts: labels, attributes and weights."""
         return parsed_dump(*self._described())
 
-    def _described(self) -> tuple[ChainFile, Layout]:
+    def _described(self) -> tuple[ChainFile, LcrfHeader]:
         if self._model is None:
             raise RuntimeError("Tagger is closed")
         return self._model.described()

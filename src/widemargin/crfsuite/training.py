@@ -19,16 +19,16 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.dense import inner
 from widemargin.core.loop import open_run
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
 from widemargin.core.sparse import sums
 from widemargin.crfsuite.algorithms import PARAMETERS, plan_of, scale_of
 from widemargin.crfsuite.items import Chains, Instances
 from widemargin.files.lcrf import ChainFile, Weights, write_lcrf
-from widemargin.solvers.orthants import slope
+from widemargin.solvers.lbfgs import slope
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.crfsuite import observed_chain
 

@@ -13,7 +13,7 @@ Town names built from two halves (`{town_head}{town_tail}`) make a vocabulary th
 from collections.abc import Mapping, Sequence
 
 
-def _listed(rules: Mapping[str, str]) -> dict[str, Sequence[str]]:
+def _alternatives(rules: Mapping[str, str]) -> dict[str, Sequence[str]]:
     """The alternatives of each symbol, from a text that separates them by commas."""
     return {symbol: [alternative.strip() for alternative in text.split(",")] for symbol, text in rules.items()}
 
@@ -37,7 +37,7 @@ LAYOUTS = (
     "company:fr_company / house:fr_number street:fr_street / box:fr_box? / postcode:fr_postcode city:fr_city",
 )
 
-GRAMMAR = _listed(
+GRAMMAR = _alternatives(
     {
         # Words that name people, streets, cities and firms alike.
         "shared": """Washington, Lincoln, Jackson, Madison, Franklin, Clinton, Hamilton, Houston, Austin, Jefferson,

@@ -41,12 +41,9 @@ def addresses(n: int, seed: int = 0, noise: float = 0.15) -> tuple[list[list[str
 
     Parameters
     ----------
-    n
-        How many addresses.
-    seed
-        The same seed gives the same addresses.
-    noise
-        Chance that an address lacks one of its fields, that two of its lines have changed places, and that a given
+    n : how many addresses
+    seed : the same seed gives the same addresses
+    noise : chance that an address lacks one of its fields, that two of its lines have changed places, and that a given
         comma is forgotten. A quarter of it is the chance that a given word is mistyped.
 
     >>> tokens, labels = addresses(7)
@@ -134,16 +131,11 @@ def matchings(
 
     Parameters
     ----------
-    n
-        How many graphs.
-    seed
-        The same seed gives the same graphs.
-    size
-        Fewest and most nodes k on each side.
-    n_features
-        Length of the feature vectors; x has the shape (k, k, n_features).
-    noise
-        Standard deviation of the part of an edge's score that its features do not explain; the explained part has 1.
+    n : how many graphs
+    seed : the same seed gives the same graphs
+    size : fewest and most nodes k on each side
+    n_features : length of the feature vectors; x has the shape (k, k, n_features)
+    noise : standard deviation of the part of an edge's score that its features do not explain; the explained part has 1
 
     >>> x, y = matchings(3, size=(4, 4))
     >>> x[1].shape, y[1]

@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss
-from widemargin.core.dense import inner
+from widemargin.core import Loss
 from widemargin.core.penalty import best_bound
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver, number
 from widemargin.errors import UnsupportedError
 from widemargin.parts.messages import Change, Hold, Order, Report, Settled

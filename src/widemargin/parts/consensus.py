@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.choices import Loss
-from widemargin.core.dense import inner
+from widemargin.core import Loss
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver, number
 from widemargin.parts.cocoa import LARGEST_SEED, bound_of, held_by_all, note, ready_team, zero
 from widemargin.parts.common import Common, Pulls

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Movable, Solver, number
@@ -22,8 +22,8 @@ from widemargin.parts.cocoa import LARGEST_SEED, note, ready_team, zero
 from widemargin.parts.messages import Change, Look, Order, Report, Seen, Settled
 from widemargin.parts.part import Part, Saved
 from widemargin.parts.problem import PartedProblem
-from widemargin.solvers.adaptive import AdaptiveState
-from widemargin.solvers.descent import DescentState
+from widemargin.solvers.adagrad import AdaptiveState
+from widemargin.solvers.sgd import DescentState
 
 
 @dataclass(slots=True)

@@ -26,14 +26,14 @@ from widemargin.core.checkpoint import digest, fingerprint
 from widemargin.core.contents import contents_digest
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
-from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence
 from widemargin.core.header import Place, mapping, plain, record, text
-from widemargin.core.lookup import lookup_for
-from widemargin.core.loop import Clock, epochs
+from widemargin.core.loop import epochs
 from widemargin.core.model_file import read_model, write_model
+from widemargin.core.oracle import Clock
 from widemargin.core.packing import Arrays, pack, unpack
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner, lookup_for
 from widemargin.core.solver import Solver
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError

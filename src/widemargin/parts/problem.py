@@ -13,13 +13,13 @@ from time import perf_counter
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core import Loss, Penalty
 from widemargin.core import penalty as penalties
-from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
-from widemargin.core.dense import inner
 from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.objective import Objective
 from widemargin.core.oracle import Meter
+from widemargin.core.products import inner
 from widemargin.parts.messages import NOTHING, Change, Look, Seen, Sums
 from widemargin.parts.team import Team
 

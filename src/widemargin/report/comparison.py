@@ -33,7 +33,7 @@ from widemargin.report.progress import Progress
 from widemargin.report.verdict import (
     THRESHOLDS,
     Function,
-    Run,
+    SolverRun,
     Verdict,
     as_csv,
     as_json,
@@ -83,22 +83,22 @@ def compare(
     chosen = dict(solvers) if isinstance(solvers, Mapping) else {name: named_solver(name) for name in solvers}
     if not chosen:
         raise WidemarginError("there is no solver to compare")
-    runs = {name: Run(name, failure=INTERRUPTED) for name in chosen}
+    runs = {name: SolverRun(name, failure=INTERRUPTED) for name in chosen}
     problems: dict[str, Problem] = {}
     for name in chosen:
         try:
             problems[name] = problem_for(name)
         except UnsupportedError as error:
-            runs[name] = Run(name, failure=str(error))
+            runs[name] = SolverRun(name, failure=str(error))
     try:
         for number, (name, problem) in enumerate(problems.items(), 1):
             prefix = f"{number} of {len(problems)}, {name}"
             try:
                 _warm_up(problem, chosen[name], Progress(prefix=f"{prefix}, warming up", keep=False, enabled=verbose))
                 with Progress(prefix=prefix, tol=stop.gap, enabled=verbose) as progress:
-                    runs[name] = _measured(name, problem, chosen[name], stop, score, [progress, *callbacks], seed)
+                    runs[name] = _measure(name, problem, chosen[name], stop, score, [progress, *callbacks], seed)
             except WidemarginError as error:
-                runs[name] = Run(name, failure=str(error))
+                runs[name] = SolverRun(name, failure=str(error))
             if runs[name].stopped == "interrupted":
                 break
     except KeyboardInterrupt:
@@ -119,7 +119,7 @@ def _warm_up(problem: Problem, solver: Solver, progress: Progress) -> None:
             raise KeyboardInterrupt
 
 
-def _measured(
+def _measure(
     name: str,
     problem: Problem,
     solver: Solver,
@@ -127,22 +127,24 @@ def _measured(
     score: Score | None,
     callbacks: Sequence[Callback],
     seed: int,
-) -> Run:
+) -> SolverRun:
     fresh = replace(problem, meter=Meter())
     solution = fit(fresh, solver, stop=stop, score=score, callbacks=callbacks, seed=seed, audit=True)
     trace = solution.trace
     if solution.stopped == "interrupted" and not (trace and trace[-1].certified):
         trace = trace[:-1]  # the interrupted epoch has not been measured
     if not trace:
-        return Run(name, stopped=solution.stopped, failure=INTERRUPTED if solution.stopped == "interrupted" else EMPTY)
-    return Run(name, Function.of(problem), trace, solution.stopped)
+        return SolverRun(
+            name, stopped=solution.stopped, failure=INTERRUPTED if solution.stopped == "interrupted" else EMPTY
+        )
+    return SolverRun(name, Function.of(problem), trace, solution.stopped)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Several runs on the same data; `data` and `settings` are facts for the report."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[SolverRun, ...]
     data: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 

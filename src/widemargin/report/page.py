@@ -28,7 +28,7 @@ from widemargin.report.curves import (
 )
 from widemargin.report.numbers import MARK, UNKNOWN
 from widemargin.report.svg import web_page
-from widemargin.report.verdict import THRESHOLDS, Column, cells, columns_of
+from widemargin.report.verdict import THRESHOLDS, TableColumn, cells, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -287,7 +287,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _row(row: Mapping[str, Any], columns: Sequence[Column]) -> str:
+def _row(row: Mapping[str, Any], columns: Sequence[TableColumn]) -> str:
     if row["failure"] is not None:
         return (
             f'<tr><th class="name" scope="row">{escape(row["solver"])}</th>'
@@ -301,7 +301,7 @@ def _row(row: Mapping[str, Any], columns: Sequence[Column]) -> str:
     return f'<tr><th class="name" scope="row">{escape(name.text)}</th>{shown}</tr>\n'
 
 
-def _classes(column: Column, columns: Sequence[Column], won: bool = False) -> str:
+def _classes(column: TableColumn, columns: Sequence[TableColumn], won: bool = False) -> str:
     """The classes of a cell: whether it begins a group, and whether it has won."""
     begins = next(each for each in columns if each.group == column.group) is column
     names = " ".join(name for name, holds in (("first", begins), ("won", won)) if holds)

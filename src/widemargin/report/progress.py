@@ -41,20 +41,13 @@ class Progress(Callback):
 
     Parameters
     ----------
-    tol
-        The relative gap at which training stops, if any; it improves the estimate of the time left.
-    prefix
-        Text before the number of the epoch, such as which of several runs this is.
-    keep
-        Whether the last figures stay on the terminal, and whether there is a line per epoch elsewhere.
-    enabled
-        False shows nothing.
-    stream
-        Where to write; standard error unless given.
-    more
-        Further figures, asked for with every redraw and every line.
-    unit
-        What an epoch is called.
+    tol : the relative gap at which training stops, if any; it improves the estimate of the time left
+    prefix : text before the number of the epoch, such as which of several runs this is
+    keep : whether the last figures stay on the terminal, and whether there is a line per epoch elsewhere
+    enabled : False shows nothing
+    stream : where to write; standard error unless given
+    more : further figures, asked for with every redraw and every line
+    unit : what an epoch is called
     """
 
     def __init__(

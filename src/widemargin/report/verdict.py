@@ -23,7 +23,7 @@ from io import StringIO
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.penalty import formula
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, percent, relative_gap
@@ -61,7 +61,7 @@ class Function(NamedTuple):
         return f"{norm} + {self.C:g} Σ ξ{power}, ξ by {self.objective}"
 
 
-class Run(NamedTuple):
+class SolverRun(NamedTuple):
     """One solver's run: what it minimised, its exact trace, and why it stopped; or else why it was not measured."""
 
     name: str
@@ -71,7 +71,7 @@ class Run(NamedTuple):
     failure: str = ""
 
 
-class Moment(NamedTuple):
+class Spent(NamedTuple):
     """The effort that a run had spent at the end of an epoch."""
 
     seconds: float
@@ -79,7 +79,7 @@ class Moment(NamedTuple):
     oracle_calls: int
 
     @classmethod
-    def of(cls, row: Epoch) -> "Moment":
+    def of(cls, row: Epoch) -> "Spent":
         """The end of the epoch of `row`."""
         return cls(row.seconds, row.epoch, row.oracle_calls)
 
@@ -92,14 +92,14 @@ class Verdict(NamedTuple):
     where it was never reached; `score` is the best development score.
     """
 
-    run: Run
+    run: SolverRun
     bound: float | None
     gaps: tuple[float | None, ...]
     objective: float | None
     certificate: float | None
-    reached: tuple[Moment | None, ...]
+    reached: tuple[Spent | None, ...]
     score: float | None
-    scored: Moment | None
+    scored: Spent | None
 
     @property
     def gap(self) -> float | None:
@@ -107,18 +107,18 @@ class Verdict(NamedTuple):
         return self.gaps[-1] if self.gaps else None
 
     @property
-    def spent(self) -> Moment | None:
+    def spent(self) -> Spent | None:
         """The effort of the whole run."""
-        return Moment.of(self.run.trace[-1]) if self.run.trace else None
+        return Spent.of(self.run.trace[-1]) if self.run.trace else None
 
 
-def judge(runs: Sequence[Run]) -> list[Verdict]:
+def judge(runs: Sequence[SolverRun]) -> list[Verdict]:
     """A verdict on each of the `runs`, which had the same data."""
     bounds = lower_bounds(runs)
     return [_verdict(run, bounds.get(run.function)) for run in runs]
 
 
-def lower_bounds(runs: Iterable[Run]) -> dict[Function | None, float]:
+def lower_bounds(runs: Iterable[SolverRun]) -> dict[Function | None, float]:
     """D* of each function for which any run has a dual."""
     bounds: dict[Function | None, float] = {}
     for run in runs:
@@ -127,7 +127,7 @@ def lower_bounds(runs: Iterable[Run]) -> dict[Function | None, float]:
     return bounds
 
 
-def _verdict(run: Run, bound: float | None) -> Verdict:
+def _verdict(run: SolverRun, bound: float | None) -> Verdict:
     least: float | None = None
     gaps = []
     for row in run.trace:
@@ -135,7 +135,7 @@ def _verdict(run: Run, bound: float | None) -> Verdict:
         gaps.append(relative_gap(least, bound))
     ends = list(zip(run.trace, gaps, strict=True))
     reached = [
-        next((Moment.of(row) for row, gap in ends if gap is not None and gap <= threshold), None)
+        next((Spent.of(row) for row, gap in ends if gap is not None and gap <= threshold), None)
         for threshold in THRESHOLDS
     ]
     scored = max((row for row in run.trace if row.score is not None), key=lambda row: row.score or 0.0, default=None)
@@ -147,7 +147,7 @@ def _verdict(run: Run, bound: float | None) -> Verdict:
         relative_gap(least, max(_finite(row.dual for row in run.trace), default=None)),
         tuple(reached),
         None if scored is None else scored.score,
-        None if scored is None else Moment.of(scored),
+        None if scored is None else Spent.of(scored),
     )
 
 
@@ -234,7 +234,7 @@ def _in_words(names: Sequence[str]) -> str:
 UNITS = {"seconds": "s", "epochs": "epochs", "oracle_calls": "calls"}
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column for people: the key of a row's value, a heading for its group and one for itself."""
 
     key: str
@@ -264,19 +264,19 @@ def gap_name(threshold: float) -> str:
     return f"{100 * threshold:g}%"
 
 
-def _efforts(suffix: str, group: str) -> list[Column]:
-    return [Column(effort + suffix, group, unit, brief) for effort, unit in UNITS.items()]
+def _efforts(suffix: str, group: str) -> list[TableColumn]:
+    return [TableColumn(effort + suffix, group, unit, brief) for effort, unit in UNITS.items()]
 
 
 COLUMNS = (
-    Column("objective", "in the end", "objective", lambda value: f"{value:,.6g}"),
-    Column("gap", "in the end", "gap", percent),
-    Column("certificate", "in the end", "own gap", percent),
+    TableColumn("objective", "in the end", "objective", lambda value: f"{value:,.6g}"),
+    TableColumn("gap", "in the end", "gap", percent),
+    TableColumn("certificate", "in the end", "own gap", percent),
     *(column for each in THRESHOLDS for column in _efforts(f"_to_{gap_name(each)}", f"to {100 * each:g} %")),
-    Column("score", "on development data", "score", share),
+    TableColumn("score", "on development data", "score", share),
     *_efforts("_to_score", "on development data"),
     *_efforts("", "the whole run"),
-    Column("stopped", "the whole run", "stopped by"),
+    TableColumn("stopped", "the whole run", "stopped by"),
 )
 """The columns that people see, besides the name of the run."""
 
@@ -299,7 +299,7 @@ def row_of(verdict: Verdict) -> dict[str, Any]:
     return row | {"stopped": run.stopped or None, "failure": run.failure or None}
 
 
-def _spent(moment: Moment | None, suffix: str) -> dict[str, Any]:
+def _spent(moment: Spent | None, suffix: str) -> dict[str, Any]:
     return {effort + suffix: None if moment is None else getattr(moment, effort) for effort in UNITS}
 
 
@@ -318,13 +318,13 @@ def with_winners(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "won": won[row["solver"]]} for row in rows]
 
 
-def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[TableColumn]:
     """The columns worth showing; those on development data only if a run has a score."""
     scored = any(row["score"] is not None for row in rows)
     return [column for column in COLUMNS if scored or column.group != "on development data"]
 
 
-def cells(row: Mapping[str, Any], columns: Sequence[Column]) -> list[Cell]:
+def cells(row: Mapping[str, Any], columns: Sequence[TableColumn]) -> list[Cell]:
     """The cells of a row, the name of the solver first."""
     return [
         Cell(row["solver"]),

@@ -18,7 +18,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._threads import run
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.core.dense import inner
+from widemargin.core.products import inner
 
 PIECE = 1 << 16  # sums run over pieces of this size, whatever the number of threads
 FLATTEST = 1e-8  # the least cosine of the angle between s and y

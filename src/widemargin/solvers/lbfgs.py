@@ -6,27 +6,102 @@ with H the inverse Hessian estimated from the last `memory` steps (`solvers.curv
 pass over the data for every t tried, usually one. The tangents of a pass at w add up to R(v) ≥ β − ⟨v, s⟩ with
 s = −∇R(w), β = R(w) + ⟨w, s⟩, so every point gives a lower bound on P (`core.penalty`) at no cost.
 
-P = S + λ‖w‖₁ with S smooth has kinks (the penalties "l1" and "elastic-net"). `solvers.orthants` searches along
-d = −H v instead, with the shortest subgradient v, within the orthant of w; H is that of S.
+P = S + λ‖w‖₁ with S smooth has kinks (the penalties "l1" and "elastic-net"), but within an orthant ‖w‖₁ is linear. So
+the search is that of OWL-QN (Andrew & Gao 2007). Let v be the shortest subgradient of P. The direction is d = −H v with
+the H of S. Coordinates of it that would not descend, d_j v_j ≥ 0, are dropped, and the search stays in the orthant of
+w, or of −v where w_j = 0:
+
+    v_j = ∇_j + λ sign(w_j);   where w_j = 0:  sign(∇_j) · max(|∇_j| − λ, 0),   ∇ = ∇S(w)
+    w ← π(w + t d),   π_j = 0 if the sign would change,   t by P(w') ≤ P(w) + γ ⟨v, w' − w⟩
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.cut_store import CutStore
-from widemargin.core.dense import inner
 from widemargin.core.objective import Kind
 from widemargin.core.penalty import PENALTIES, bound
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.curvature import Pairs, Point, direction, keep, no_pairs
-from widemargin.solvers.orthants import DECREASE, Evaluate, l1_strength, search_orthant, slope
+
+DECREASE = 1e-4  # γ, also that of the Wolfe conditions
+SHORTEST, LONGEST = 0.1, 0.5  # the next step relative to the last one
+
+Evaluate: TypeAlias = Callable[[FloatVector], Point]
+
+
+def l1_strength(problem: Problem) -> float:
+    """λ; 0 if P is smooth."""
+    return {"l1": 1.0, "elastic-net": problem.l1}.get(problem.penalty, 0.0)
+
+
+def slope(problem: Problem, w: FloatVector, gradient: FloatVector) -> FloatVector:
+    """v, from ∇S; the same array where P is smooth."""
+    strength = l1_strength(problem)
+    return _shortest(w, gradient, strength) if strength else gradient
+
+
+@kernel
+def _shortest(w: FloatVector, gradient: FloatVector, strength: float) -> FloatVector:
+    v = np.empty(len(w))
+    for j in range(len(w)):
+        if w[j] > 0.0:
+            v[j] = gradient[j] + strength
+        elif w[j] < 0.0:
+            v[j] = gradient[j] - strength
+        else:
+            v[j] = min(gradient[j] + strength, 0.0) + max(gradient[j] - strength, 0.0)
+    return v
+
+
+@kernel
+def _ahead(w: FloatVector, v: FloatVector, d: FloatVector, t: float, out: FloatVector) -> float:
+    """out = π(w + t d); return ⟨v, out − w⟩."""
+    total = 0.0
+    for j in range(len(w)):
+        there = w[j]
+        if d[j] * v[j] < 0.0:
+            there += t * d[j]
+            if there * w[j] < 0.0 or (w[j] == 0.0 and there * v[j] > 0.0):
+                there = 0.0
+        total += v[j] * (there - w[j])
+        out[j] = there
+    return total
+
+
+def search_orthant(
+    evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int
+) -> tuple[Point | None, int, float]:
+    """The first point along `d` with enough decrease, or else the best one tried; None if P is nowhere less.
+
+    `begin.gradient` is v. Also returns the number of trials and the last step.
+    """
+    best, t, step = None, 1.0, 0.0
+    for trial in range(1, most_trials + 1):
+        ahead = np.empty(len(d))
+        change = _ahead(begin.w, begin.gradient, d, t, ahead)
+        if change >= 0.0:
+            return best, trial - 1, step
+        reached = evaluate(ahead)
+        if reached.value <= begin.value + DECREASE * change:
+            return reached, trial, t
+        if reached.value < (begin.value if best is None else best.value):
+            best, step = reached, t
+        # The minimum of the parabola through both values with this slope at 0.
+        share = -0.5 * change / max(reached.value - begin.value - change, 1e-300)
+        t *= min(max(share, SHORTEST), LONGEST)
+    return best, most_trials, step
+
 
 CURVATURE = 0.9  # of the Wolfe conditions
 STRONGLY_CONVEX = ("l2", "elastic-net")

@@ -21,8 +21,8 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.dense import inner
 from widemargin.core.examples import Differences, Scale, at_positions, per_example
+from widemargin.core.products import inner
 from widemargin.errors import DataError
 from widemargin.structures.custom import CustomExamples, CustomStructure, LatentCustomExamples, as_rows, summed
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
-from widemargin.core.limits import check_memory
+from widemargin.core.checks import check_memory
 from widemargin.core.sparse import Rows, boundaries, distinct_entries, sums
 from widemargin.decoders.kruskal import Flags, agglomerate, components, spanning_forest
 from widemargin.errors import DataError

@@ -11,7 +11,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.errors import WidemarginError
 
 if TYPE_CHECKING:

@@ -136,7 +136,7 @@ def train_path(
     C: Sequence[float],
     callbacks: Sequence[Callback] = (),
 ) -> list[tuple[M, Solution]]:
-    """A model and its solution for each value in `C`, trained as a path (`core.path`); data are compiled once.
+    """A model and its solution for each value in `C`, trained as a path (`core.loop`); data are compiled once.
 
     Latent problems have local optima, so each value is trained by itself.
     """
@@ -148,7 +148,7 @@ def train_path(
             train_one = lambda c: _run(loop, compiled, plan.at(c), callbacks)  # noqa: E731
             points = _latent().latent_path(train_one, C, callbacks)
         else:
-            from widemargin.core.path import path_points  # seldom needed
+            from widemargin.core.loop import path_points  # seldom needed
 
             points = _run(path_points, compiled, plan, callbacks, C=C)
     path, n_examples = [(each, _slim(solution)) for each, solution in points], compiled.examples.n_examples

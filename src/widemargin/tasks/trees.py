@@ -16,8 +16,8 @@ import numpy as np
 
 from widemargin._threads import run
 from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin.core.checks import check_memory
 from widemargin.core.header import Fields, names, whole
-from widemargin.core.limits import check_memory
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored

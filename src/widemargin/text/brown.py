@@ -37,7 +37,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.decoders.kruskal import root_of
-from widemargin.text.bigrams import Bigrams, Neighbours
+from widemargin.text.word_clusters import Bigrams, Neighbours
 
 NEVER = 1 << 62  # the loss of a pair that cannot be merged
 MOST_BITS = 60  # of a loss
@@ -202,7 +202,7 @@ class Clustering(NamedTuple):
     losses: LongVector
 
 
-def unclustered(n_words: int) -> Clustering:
+def all_alone(n_words: int) -> Clustering:
     """Every word alone."""
     return Clustering(
         home=np.arange(n_words),
@@ -214,21 +214,14 @@ def unclustered(n_words: int) -> Clustering:
 
 
 @kernel
-def _counts_by_slot(window: Window, beside: Neighbours, found: Clustering, word: int) -> LongVector:
-    """How often the word stands beside each cluster of the window."""
-    counts = np.zeros(len(window.names), dtype=np.int64)
-    for k in range(beside.indptr[word], beside.indptr[word + 1]):
-        if beside.words[k] <= word:
-            counts[found.slots[root_of(found.home, beside.words[k])]] += beside.counts[k]
-    return counts
-
-
-@kernel
-def _total(beside: Neighbours, word: int) -> int:
-    total = 0
+def _counts_beside(window: Window, beside: Neighbours, found: Clustering, word: int) -> tuple[LongVector, int]:
+    """How often the word stands beside each cluster of the window, and beside any word."""
+    counts, total = np.zeros(len(window.names), dtype=np.int64), 0
     for k in range(beside.indptr[word], beside.indptr[word + 1]):
         total += beside.counts[k]
-    return total
+        if beside.words[k] <= word:  # rarer words are not in the window yet
+            counts[found.slots[root_of(found.home, beside.words[k])]] += beside.counts[k]
+    return counts, total
 
 
 @kernel
@@ -238,8 +231,8 @@ def _enter(window: Window, after: Neighbours, before: Neighbours, found: Cluster
     while window.names[slot] >= 0:
         slot += 1
     found.slots[word] = slot
-    following = _counts_by_slot(window, after, found, word)
-    preceding = _counts_by_slot(window, before, found, word)
+    following, n_after = _counts_beside(window, after, found, word)
+    preceding, n_before = _counts_beside(window, before, found, word)
     preceding[slot] = 0  # the word beside itself counts once
     for c in range(len(window.names)):
         if window.names[c] >= 0:
@@ -253,7 +246,7 @@ def _enter(window: Window, after: Neighbours, before: Neighbours, found: Cluster
             put(window, c, slot, preceding[c])
             more(window, window.left, window.all_left, c, preceding[c])
     window.left[slot], window.right[slot] = following.sum(), preceding.sum() + following[slot]
-    window.all_left[slot], window.all_right[slot] = _total(after, word), _total(before, word)
+    window.all_left[slot], window.all_right[slot] = n_after, n_before
     window.names[slot] = word
     raise_margins(window, slot, 1)
 

@@ -73,7 +73,7 @@ def common_members(sets: Sequence[frozenset[str]]) -> tuple[FloatMatrix, FloatVe
     number: dict[str, int] = {}
     indices = [number.setdefault(each, len(number)) for members in sets for each in sorted(members)]
     sizes = np.array([len(members) for members in sets], dtype=np.float64)
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    indptr = boundaries(sizes)
     shape = (len(sets), max(len(number), 1))
     matrix = sparse.csr_array((np.ones(len(indices)), np.array(indices, dtype=np.int64), indptr), shape=shape)
     common: FloatMatrix = (matrix @ matrix.T).toarray().astype(np.float64)

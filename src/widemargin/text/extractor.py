@@ -24,7 +24,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
 from widemargin.core.header import optional, whole
-from widemargin.core.sparse import Rows, binary
+from widemargin.core.sparse import Rows, binary, with_entries
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureCounts, FeatureIndex, HashedIndex, by_count
@@ -257,7 +257,7 @@ class NumberedFeatures(Extractor):
         """Take these features, numbered in this order."""
         alphabets = [Alphabet(each.keys) for each in vocabularies]
         self.indexes = [*alphabets]
-        self._spell = Listed(alphabets, partial(_all_names, vocabularies))
+        self._spell = ListedNames(alphabets, partial(_all_names, vocabularies))
 
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
@@ -273,11 +273,11 @@ class NumberedFeatures(Extractor):
         if self.hash_bits is None:
             alphabets = [stored_alphabet(stored, "keys"), *more]
             self.indexes = [*alphabets]
-            self._spell = Listed(alphabets, stored.strings("names", sum(each.size for each in alphabets)))
+            self._spell = ListedNames(alphabets, stored.strings("names", sum(each.size for each in alphabets)))
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedNames:
     """Names features from a list: the names of the features of some alphabets, end to end."""
 
     alphabets: Sequence[Alphabet]
@@ -332,9 +332,7 @@ def renumbered(rows: Rows, numbers: IntVector) -> Rows:
             part[:] = numbers[part]
         return rows
     indices = numbers[rows.indices]
-    kept = indices >= 0
-    indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-    return binary(Rows(indptr, indices[kept], rows.values[kept] if len(rows.values) else rows.values))
+    return binary(with_entries(rows._replace(indices=indices), indices >= 0))
 
 
 HASH_BITS = {"hash_bits": optional(whole(at_least=1, at_most=MOST_BITS))}

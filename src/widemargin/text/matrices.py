@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
+from widemargin._types import AnyArray, BoolVector, IntVector
 from widemargin.core.header import whole
-from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
+from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries, with_entries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
 from widemargin.text.extractor import Extended, Extractor, Features
@@ -172,7 +172,7 @@ def in_shares(X: Any) -> Iterator[Any]:
 def _not_zero(matrix: AnyArray) -> Rows:
     """The entries of a dense matrix that are not zero."""
     counts = np.concatenate([np.count_nonzero(share, axis=1) for share in in_shares(matrix)])
-    indptr: LongVector = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    indptr = boundaries(counts)
     rows = Rows(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
     begin = 0
     for share in in_shares(matrix):
@@ -187,9 +187,7 @@ def _only(rows: Rows, columns: IntVector) -> Rows:
     """Only these columns, which ascend, renumbered."""
     # By bisection: a table of all columns would be as large as the widest possible matrix.
     found = np.searchsorted(columns, rows.indices).astype(np.int32)
-    kept = np.append(columns, -1)[found] == rows.indices
-    ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-    return Rows(ends.astype(np.int64), found[kept], rows.values[kept] if len(rows.values) else rows.values)
+    return with_entries(rows._replace(indices=found), np.append(columns, -1)[found] == rows.indices)
 
 
 def _rows(matrix: Any) -> Rows:

@@ -87,7 +87,9 @@ class TemplateExtractor(NumberedFeatures):
         matrices = (template_matrix(X, templates, self.resources, index) for templates, index in self._groups)
         read = X.only(*self.columns_read) if X.n_tokens else X
         groups = [templates for templates, _ in self._groups]
-        return Extended(Features(X.indptr, *map(rows_of, matrices)), partial(_spelt, read, groups, self.resources))
+        return Extended(
+            Features(X.indptr, *map(rows_of, matrices)), partial(_spell_names, read, groups, self.resources)
+        )
 
     def transform(self, X: Columns) -> Features:
         """The known features of any sequences."""
@@ -140,7 +142,7 @@ class TemplateExtractor(NumberedFeatures):
         return list(dict.fromkeys(template.text for template in self.templates + self.transition_templates))
 
 
-def _spelt(
+def _spell_names(
     X: Columns, groups: Sequence[Sequence[Template]], resources: Resources, alphabets: Sequence[Alphabet]
 ) -> list[str]:
     """Names such as ``suffix3[-1]=ing``, spelt from occurrences of the features in training data."""

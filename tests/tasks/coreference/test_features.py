@@ -206,7 +206,7 @@ def test_empty_documents_have_no_links():
 
 
 def test_documents_that_would_take_too_much_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("widemargin.core.limits.MOST_BYTES", 2000)
+    monkeypatch.setattr("widemargin.core.checks.MOST_BYTES", 2000)
     with pytest.raises(UnsupportedError, match=r"document 1 would need .* GB for comparing mentions"):
         LinkExtractor(TEMPLATES, 8).links([text()])
     assert LinkExtractor(TEMPLATES, 8, 1).links([text()]).keys.documents[-1] == len(SPANS)

@@ -25,7 +25,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core.limits import check_memory, check_time
+from widemargin.core.checks import check_memory, check_time
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, with_room
 from widemargin.decoders.cky import cell, ends_of
 from widemargin.errors import DataError, WidemarginError

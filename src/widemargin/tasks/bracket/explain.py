@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.core.limits import check_memory, check_time
+from widemargin.core.checks import check_memory, check_time
 from widemargin.decoders.cky import best_tree, cell, new_charts, no_marks
 from widemargin.decoders.cky_searches import outside, tree_through
 from widemargin.errors import WidemarginError

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, IntMatrix, IntVector, LongVector
-from widemargin.core.limits import check_memory
+from widemargin.core.checks import check_memory
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.clusters import check_list

@@ -18,7 +18,7 @@ from widemargin.errors import DataError
 from widemargin.files.document import Document
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, shortened
-from widemargin.files.table import Table
+from widemargin.files.table import TokenTable
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness, check_same_words, open_tokens, size_of
@@ -55,7 +55,7 @@ def arcs(given: Document | Columns) -> Dependencies:
     """
     columns = given.columns if isinstance(given, Document) else given
     of_token = partial(place_of, indptr=columns.indptr, source=columns.source)
-    place = _line(given) if isinstance(given, Table) else of_token
+    place = _line(given) if isinstance(given, TokenTable) else of_token
     heads, labels = columns["head"], columns["deprel"]
     numbers = np.array([_number(value) for value in heads.values], dtype=np.int64)
     _complain(numbers[heads.codes] < 0, place, lambda t: _no_number(heads.values[heads.codes[t]]))
@@ -177,7 +177,7 @@ def _complain(wrong: Any, place: Place, complaint: Callable[[int], str]) -> None
         raise DataError(f"{place(t)}: {complaint(t)}")
 
 
-def _line(document: Table) -> Place:
+def _line(document: TokenTable) -> Place:
     return lambda t: f"{document.raw.source}, line {document.token_lines[t] + 1}"
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.checks import check_memory, check_time
 from widemargin.core.examples import Scale, per_example
-from widemargin.core.limits import check_memory, check_time
 from widemargin.core.sparse import Rows, sums
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.dependencies import (

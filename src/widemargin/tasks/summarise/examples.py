@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix
-from widemargin.core.dense import times
 from widemargin.core.examples import Differences, Scale, per_example
+from widemargin.core.products import times
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.decoders.coverage import OPEN, Coverage, Found, Limits, best_items
 
