@@ -14,6 +14,7 @@ from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.explain import Question
 from widemargin.report.record import certificate, features, stopped, trained_on
 from widemargin.tasks.base import Model, Reading, load_model, written_by
+from widemargin.tasks.card import card as card_of
 from widemargin.tasks.strongest import Part, Strongest
 from widemargin.text.columns import Columns
 
@@ -52,7 +53,7 @@ def run(
     _export(predictor, model, exports)
     if card:
         printer = Printer()
-        for line in predictor.card(Path(model).name).splitlines():
+        for line in card_of(predictor, Path(model).name).splitlines():
             printer.line(line)
         return
     summary, solution = predictor.summary, predictor.course

@@ -266,12 +266,6 @@ class Model(ABC):
         found = self.summary.get("solution")
         return None if found is None else Solution.restored(np.empty(0), found)
 
-    def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
-        from widemargin.tasks.card import card  # seldom needed
-
-        return card(self, name)
-
     # Its file.
 
     @abstractmethod

@@ -191,8 +191,10 @@ class Estimator(Conforming, Generic[M]):
 
     def card(self, name: str | None = None) -> str:
         """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
+        from widemargin.tasks.card import card  # seldom needed
+
         self._check_fitted()
-        return self.model_.card(name)
+        return card(self.model_, name)
 
     @property
     def n_iter_(self) -> int:

@@ -25,7 +25,6 @@ from widemargin.tasks.plan import Plan, plain_values
 
 if TYPE_CHECKING:
     from widemargin.report.comparison import Comparison
-    from widemargin.report.progress import Progress
     from widemargin.tasks.warm import Matched, Remembered
 
 M = TypeVar("M")
@@ -95,8 +94,7 @@ def train(
     `warm` is the run to continue; it is replaced by this one.
     """
     plan = Plan.of(parameters)
-    with _shown(parameters) as shown:
-        compiled = compile_data(parameters, data._replace(told=_aside(shown)))
+    with _compiled(compile_data, parameters, data) as (compiled, shown):
         if isinstance(compiled.examples, Latent):
             loop = _latent().latent_loop(compiled, parameters, None if warm is None else warm.model)
         else:
@@ -109,7 +107,7 @@ def train(
 
         rng = np.random.default_rng(plan.seed)
         model.online = Online.of(plan.solver, solution.state, rng, compiled.examples.n_weights, n_examples)
-    solution = _slim(solution)
+    solution = _without_cuts(solution)
     if warm is not None:
         warm.model = model
         if warm.remembered is not None and warm.remembered.model is None:
@@ -118,14 +116,14 @@ def train(
 
 
 def _fit_warm(compiled: Compiled[Any], warm: Warm, problem: Problem, solver: Solver, **options: Any) -> Solution:
-    from widemargin.tasks.warm import beginning, digest_of, remembered  # seldom needed
+    from widemargin.tasks.warm import beginning, digest_of, remember  # seldom needed
 
     digest = digest_of(problem, solver)
     solution = fit(problem, solver, **options, **beginning(warm, compiled, problem, solver, digest))
     warm.cuts, warm.digest = solution.cuts, digest
     if warm.cuts is not None:
         warm.cuts.origin = None  # the digest says as much without holding data
-    warm.remembered = remembered(compiled, problem, solver, solution)
+    warm.remembered = remember(compiled, problem, solver, solution)
     return solution
 
 
@@ -141,8 +139,8 @@ def train_path(
     Latent problems have local optima, so each value is trained by itself.
     """
     plan = Plan.of(parameters)
-    with _shown(parameters) as shown:
-        compiled, callbacks = compile_data(parameters, data._replace(told=_aside(shown))), [*shown, *callbacks]
+    with _compiled(compile_data, parameters, data) as (compiled, shown):
+        callbacks = [*shown, *callbacks]
         if isinstance(compiled.examples, Latent):
             loop = _latent().latent_loop(compiled, parameters)
             train_one = lambda c: _run(loop, compiled, plan.at(c), callbacks)  # noqa: E731
@@ -151,7 +149,7 @@ def train_path(
             from widemargin.core.loop import path_points  # seldom needed
 
             points = _run(path_points, compiled, plan, callbacks, C=C)
-    path, n_examples = [(each, _slim(solution)) for each, solution in points], compiled.examples.n_examples
+    path, n_examples = [(each, _without_cuts(solution)) for each, solution in points], compiled.examples.n_examples
     return [(model_of(compiled, plan.at(each), solution, n_examples), solution) for each, solution in path]
 
 
@@ -172,24 +170,23 @@ def compare_solvers(
     from widemargin.report.comparison import compare  # loads plotting code, which training does not need
 
     plan = Plan.of(parameters)
-    with _shown(parameters) as shown:
-        compiled = compile_data(parameters, data._replace(told=_aside(shown)))
-        if isinstance(compiled.examples, Latent):
-            compiled = _latent().first_round(compiled, parameters, plan)
+    with _compiled(compile_data, parameters, data) as (compiled, _):
+        latent = isinstance(compiled.examples, Latent)
+        convex = _latent().first_round(compiled, parameters, plan) if latent else compiled
     named = solvers if isinstance(solvers, Mapping) else {name: name for name in solvers}
     plans = {name: Plan.of(replace(parameters, C=plan.C, solver=solver)) for name, solver in named.items()}
-    size = {"labels": len(compiled.labels), "weights": compiled.examples.n_weights}
-    scored = {} if compiled.score is None else {"score": compiled.metric}
+    size = {"labels": len(convex.labels), "weights": convex.examples.n_weights}
+    scored = {} if convex.score is None else {"score": convex.metric}
     return compare(
-        lambda name: plans[name].problem(compiled.examples, compiled.sample_weight),
+        lambda name: plans[name].problem(convex.examples, convex.sample_weight),
         {name: each.solver for name, each in plans.items()},
         stop=plan.stop,
-        score=compiled.score,
+        score=convex.score,
         seed=plan.seed or 0,
         callbacks=callbacks,
         verbose=bool(parameters.verbose),
         data={**(about or {}), **size, **scored},
-        settings={"C": plan.C, "jobs": parameters.n_jobs, **_own(parameters)},
+        settings={"C": plan.C, "jobs": parameters.n_jobs, **_task_parameters(parameters)},
     )
 
 
@@ -200,7 +197,7 @@ def _latent() -> Any:
     return latent
 
 
-def _own(parameters: Parameters) -> dict[str, Any]:
+def _task_parameters(parameters: Parameters) -> dict[str, Any]:
     """The parameters that only this task has and JSON can hold."""
     shared = {each.name for each in fields(Parameters)}
     values = plain_values(parameters)
@@ -222,27 +219,20 @@ def _run(
 
 
 @contextmanager
-def _shown(parameters: Parameters) -> Iterator["Sequence[Progress]"]:
-    """The callback that shows progress of compiling and training; none unless `verbose`."""
+def _compiled(
+    compile_data: Callable[..., Compiled[M]], parameters: Parameters, data: Data
+) -> Iterator[tuple[Compiled[M], Sequence[Callback]]]:
+    """The compiled data, and callbacks that show the progress of compiling and training; none unless `verbose`."""
     if not parameters.verbose:
-        yield ()
+        yield compile_data(parameters, data._replace(told=())), ()
         return
-    from widemargin.report.progress import Progress  # needed only if something is shown
+    from widemargin.report.progress import Aside, Progress  # needed only if something is shown
 
     with Progress(tol=parameters.tol) as progress:
-        yield [progress]
+        yield compile_data(parameters, data._replace(told=[Aside(progress)])), [progress]
 
 
-def _aside(shown: "Sequence[Progress]") -> Sequence[Callback]:
-    """Callbacks that show models trained while data are compiled."""
-    if not shown:
-        return ()
-    from widemargin.report.progress import Aside
-
-    return [Aside(each) for each in shown]
-
-
-def _slim(solution: Solution) -> Solution:
+def _without_cuts(solution: Solution) -> Solution:
     """The solution without its cuts and state, which take most of its memory."""
     return replace(solution, cuts=None, state=None)
 

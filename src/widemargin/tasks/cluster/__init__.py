@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import parameter
+from widemargin.tasks.parameters import LatentParameters, parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

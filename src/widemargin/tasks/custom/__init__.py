@@ -4,8 +4,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import parameter
+from widemargin.tasks.parameters import LatentParameters, parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +27,7 @@ class CustomParameters(LatentParameters):
 
 
 def _model() -> type[Any]:
-    from widemargin.tasks.custom.model import CustomModel
+    from widemargin.tasks.custom.estimator import CustomModel
 
     return CustomModel
 

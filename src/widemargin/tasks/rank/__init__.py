@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import Parameters, changed, parameter
+from widemargin.tasks.parameters import LatentParameters, Parameters, changed, parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

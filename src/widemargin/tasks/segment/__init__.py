@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.latent_parameters import LatentParameters
-from widemargin.tasks.parameters import TokenParameters, parameter
+from widemargin.tasks.parameters import LatentParameters, TokenParameters, parameter
 
 SEGMENT_FEATURES = ("string", "lower", "shape", "ends", "lexicon", "similarity")
 """The features of whole segments (`tasks.segment.features`)."""
