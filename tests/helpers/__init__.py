@@ -32,7 +32,7 @@ from widemargin.solvers import (
     Perceptron,
     SequentialDual,
 )
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.custom import custom_examples
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.classify.examples import ClassExamples, multilabel_kind
 from widemargin.tasks.parse.examples import Trees, tree_examples

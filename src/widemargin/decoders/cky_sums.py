@@ -22,12 +22,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.cky import Charts, Marks, TreeParts, cell, mark_of
-from widemargin.decoders.log_sums import exponentials, log_add, log_sum
+from widemargin.decoders.cky import Charts, Marks, TreeParts, cell, ends_of, mark_of
+from widemargin.decoders.scores import SMALLEST, exponentials, log_add, log_sum
 
-SMALLEST = 1e-280
 LOG_SMALLEST = log(SMALLEST)
-"""Sums of products below this may have lost terms that underflowed."""
 
 
 class Rules(NamedTuple):
@@ -172,14 +170,6 @@ def inside_sums(n: int, parts: TreeParts, tables: Tables, marks: Marks, scratch:
 
 NEGLIGIBLE = 1e-30
 """Less probable spans are left out of the outside pass. In a trained model, these are most spans."""
-
-
-@kernel
-def _matters(probabilities: FloatVector) -> bool:
-    largest = 0.0
-    for p in probabilities:
-        largest = max(largest, p)
-    return largest > NEGLIGIBLE
 
 
 @kernel
@@ -349,28 +339,20 @@ def inside_outside(n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts
         for i in range(j):
             at, mark = cell(i, j), mark_of(i, j, marks)
             row = scratch.nodes[at]
-            if j < n and _matters(posteriors.left[at]):
+            if j < n and posteriors.left[at].max() > NEGLIGIBLE:
                 halves, half, counts = posteriors.left[at], scratch.first[at], posteriors.left_rule
                 _share_children(row, tables.left, parts.left[at], half, halves, nodes[at], counts, one, other)
-            if i > 0 and _matters(posteriors.right[at]):
+            if i > 0 and posteriors.right[at].max() > NEGLIGIBLE:
                 halves, half, counts = posteriors.right[at], scratch.second[at], posteriors.right_rule
                 _share_children(row, tables.right, parts.right[at], half, halves, nodes[at], counts, one, other)
             label = marks.productions[mark, 1] if mark >= 0 else -1
-            if j - i > 1 and _matters(nodes[at]):
+            if j - i > 1 and nodes[at].max() > NEGLIGIBLE:
                 _share_splits(i, j, parts.span[at], nodes[at], scratch, posteriors, label, one)
             if mark >= 0:
                 _share_marked(i, j, mark, parts, tables, marks, scratch, posteriors, by_themselves, one)
-    _add_halves(n, marks, by_themselves, posteriors)
+    for at in range(n_cells if len(marks.extra) > 0 else 0):
+        (i, j), k, label = ends_of(at), marks.productions[at, 0], marks.productions[at, 1]
+        if k > 0:
+            posteriors.left[cell(i, k), label] += by_themselves[at, 0]
+            posteriors.right[cell(k, j), label] += by_themselves[at, 1]
     return total
-
-
-@kernel
-def _add_halves(n: int, marks: Marks, by_themselves: FloatMatrix, posteriors: TreeParts) -> None:
-    """Add the probabilities of the halves of marked splits."""
-    for j in range(2, n + 1):
-        for i in range(j - 1):
-            mark = mark_of(i, j, marks)
-            if mark >= 0:
-                k, label = marks.productions[mark, 0], marks.productions[mark, 1]
-                posteriors.left[cell(i, k), label] += by_themselves[mark, 0]
-                posteriors.right[cell(k, j), label] += by_themselves[mark, 1]

@@ -108,19 +108,13 @@ def _looked_up(groups: IntVector, begin: int, size: int, table: FloatMatrix) -> 
 
 
 @kernel
-def _scratch(coded: Coded, batch: IntVector) -> FloatMatrix:
-    """Room for two numbers per letter of the longest sequence of the batch."""
-    longest = 0
-    for i in batch:
-        longest = max(longest, coded.indptr[i + 1] - coded.indptr[i])
-    return np.empty((2, longest))
-
-
-@kernel
 def best_windows(coded: Coded, batch: IntVector, windows: Windows) -> tuple[LongVector, FloatVector]:
     """2h + strand of the best window of every sequence of the batch, and its score; −1 and −∞ without a window."""
     places, scores = np.full(len(batch), -1, dtype=np.int64), np.full(len(batch), -np.inf)
-    scratch = _scratch(coded, batch)
+    longest = 0
+    for i in batch:
+        longest = max(longest, coded.indptr[i + 1] - coded.indptr[i])
+    scratch = np.empty((2, longest))
     for position in range(len(batch)):
         begin, end = coded.indptr[batch[position]], coded.indptr[batch[position] + 1]
         count = _covered(coded.contexts, begin, end, windows, scratch[0], scratch[1])

@@ -30,7 +30,7 @@ class PositionWise(Objective):
     times_error: ClassVar[bool] = True
 
     def is_exact(self, examples: Examples) -> bool:
-        """True, unless the examples say that their violators may not be the worst (`structures.custom_positions`)."""
+        """True, unless the examples say that their violators may not be the worst (`structures.custom`)."""
         return bool(getattr(examples, "exact_violators", True))
 
     def check(self, examples: Examples) -> None:

@@ -43,7 +43,7 @@ from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Differences, ErrorCounts, Examples, HullSearch, KBest, Scorable
 from widemargin.core.objective import Objective
 from widemargin.core.sparse import Rows, dots, scaled, stack, taken
-from widemargin.decoders.hull import SMALL, new_corners, next_scales
+from widemargin.decoders.hull import SMALL, next_scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +102,13 @@ def search(examples: Any, w: FloatVector, batch: IntVector, scored: Any, most_de
     """The worst output met for each example of the batch; gold, with error 0, if none is a violator."""
     n, runner_up = len(batch), isinstance(examples, KBest)
     candidates = first_wrong if runner_up else _decoded
-    corners, scale, active = new_corners(n), np.full(n, SMALL if runner_up else 1.0), np.arange(n)
+    corners, scale, active = np.full((n, 4), np.nan), np.full(n, SMALL if runner_up else 1.0), np.arange(n)
     met = Met(n)
     for _ in range(most_decodes):
         found = candidates(examples, scored, batch[active], scale[active])
         s = -dots(found.psi, w)
         met.add(active, found, found.errors * (1.0 + s))
-        known = corners[active]
-        scale[active] = next_scales(known, scale[active], found.errors, s)
-        corners[active] = known
+        next_scales(corners, scale, active, found.errors, s)
         active = active[scale[active] > 0]
         if not len(active):
             break

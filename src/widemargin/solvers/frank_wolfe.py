@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013) for the hinge.
+"""Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013, Algorithm 4) for the hinge.
 
 The point of block i is w_i = Σ_y α_i(y) a_y with Σ_y α_i(y) = C c_i, the zero cut of the gold output included. The
 oracle's cut (a, b) is the corner s = C c_i · a; with F = b − ⟨w, a⟩ of every cut and K their products,
@@ -86,7 +86,7 @@ def _step(i: int, gamma: float, corner: int, dual: Dual, room: Room, n: int, u: 
 
 @kernel
 def _visit(cuts: Cuts, dual: Dual, u: FloatVector, t: int) -> None:
-    """Algorithm 4, lines 4–8 (Lacoste-Julien et al.): a step for the block of every cut, after t steps."""
+    """The loop of Algorithm 4: a step for the block of every cut, after t steps."""
     lookup, room = lookup_for(cuts.a), new_room(largest(dual.sets))
     for k in range(len(cuts.b)):
         i = cuts.block[k]

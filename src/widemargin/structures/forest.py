@@ -41,7 +41,7 @@ from widemargin.decoders.kruskal import Flags, agglomerate, components, spanning
 from widemargin.errors import DataError
 from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import PartExamples, WithLimits
-from widemargin.structures.flat import NOTHING, Flat, Numbers, Scores
+from widemargin.structures.flat import NOTHING, Flat, Numbers, Scores, places_of
 from widemargin.structures.part_rows import PartFeatures
 from widemargin.structures.parts import Features
 
@@ -119,9 +119,8 @@ class Linked(Flat):
 
     def parts(self, documents: LongVector, outputs: Any) -> Numbers:
         """The pairs of an output."""
-        indptr, flags = boundaries(self.n_own(documents)), self.flags(documents, outputs)
-        numbers = np.arange(len(flags)) - np.repeat(indptr[:-1], np.diff(indptr))
-        return Numbers(indptr, np.where(flags != 0, numbers, -1))
+        n_own, flags = self.n_own(documents), self.flags(documents, outputs)
+        return Numbers(boundaries(n_own), np.where(flags != 0, places_of(0 * n_own, n_own), -1))
 
 
 class PairRows(PartFeatures):

@@ -108,7 +108,7 @@ class LabelWeights:
         weights: Any = self
         return weights._replace(shared=np.where(joined(pairs, begins, ends), self.shared, -np.inf))
 
-    def moved(self, codes: LongVector, axes: Mapping[str, Sequence[LongVector]]) -> Self:
+    def reorder(self, codes: LongVector, axes: Mapping[str, Sequence[LongVector]]) -> Self:
         """The weights in the order of other labels and features: `axes` has their `tasks.warm.places`, by array."""
         from widemargin.tasks.warm import moved  # seldom needed
 

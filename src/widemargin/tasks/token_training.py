@@ -1,4 +1,4 @@
-"""Training of taggers and segmenters: development scores, warm starts, and how to make a model of the weights.
+"""Training of taggers and segmenters: features, development scores, warm starts, making a model of the weights.
 
 Scores of integer codes are fast: only their preparation looks at strings.
 """
@@ -17,9 +17,13 @@ from widemargin.core.solution import Solution
 from widemargin.core.sparse import boundaries
 from widemargin.core.stop import Score
 from widemargin.metrics import check_metric, quotient
+from widemargin.tasks.parameters import TokenParameters
 from widemargin.tasks.token_examples import LabelShape, PartialTokens, TokenExamples
 from widemargin.tasks.training import Compiled, Data
+from widemargin.text.attributes import Resources
 from widemargin.text.columns import split
+from widemargin.text.extractor import Extractor
+from widemargin.text.inputs import check_templates, choose_extractor, prepared
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
 from widemargin.text.spans import ENDS, STARTS, marks_spans, parsed
 
@@ -27,6 +31,24 @@ if TYPE_CHECKING:
     from widemargin.tasks.warm import Matched
 
 M = TypeVar("M")
+
+
+def extractor_for(parameters: TokenParameters, data: Data, after: Any = None) -> tuple[Extractor, Any]:
+    """The extractor (of the model `after`, if given), and the inputs in the form that it takes."""
+    if after is None:
+        resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
+        extractor = choose_extractor(
+            data.X,
+            parameters.templates,
+            resources,
+            min_count=parameters.min_count,
+            hash_bits=parameters.hash_bits,
+        )
+    else:
+        extractor = after.extractor
+    X = prepared(data.X, extractor)
+    check_templates(extractor, X, data.y)
+    return extractor, X
 
 
 def assemble(
@@ -63,14 +85,14 @@ def _model(
 
 
 def match(model: Any, codes: LongVector, axes: Mapping[str, Sequence[LongVector]], *more: LongVector) -> "Matched":
-    """The weights of a model for the labels and features that new examples have, too; `axes` as for `moved`.
+    """The weights of a model for the labels and features that new examples have, too; `axes` as for `reorder`.
 
     `codes` has the places of the labels; the examples' `digests` take these and `more`.
     """
     from widemargin.tasks.warm import Matched  # seldom needed
 
     w = model.w
-    numbers = model.shape.parts(np.arange(len(w), dtype=np.float64)).moved(codes, axes)
+    numbers = model.shape.parts(np.arange(len(w), dtype=np.float64)).reorder(codes, axes)
     return Matched(w, numbers.flat().astype(np.int64), (codes, *more))
 
 

@@ -32,8 +32,7 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.constituents import Constituents, NodeCosts, TreeScores, parts_of
 from widemargin.structures.examples import WithBestK, WithSums, WithThrough
 from widemargin.structures.flat import Counts, Parts
-from widemargin.structures.hashed import HashedFeatures, Sink, add_runs, flush, matters, push
-from widemargin.structures.support import add_rows
+from widemargin.structures.hashed import HashedFeatures, Sink, add_rows, add_runs, flush, matters, push
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.features import (
     LEFT,

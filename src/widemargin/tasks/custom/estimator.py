@@ -16,8 +16,7 @@ from widemargin.core.examples import Examples, Listed
 from widemargin.core.problem import predict
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
 from widemargin.report.evaluation import Evaluation
-from widemargin.structures.custom import pair
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.custom import custom_examples, pair
 from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import load_model
 from widemargin.tasks.custom import CustomParameters

@@ -27,7 +27,7 @@ from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import NO_ROWS, Rows, boundaries, coalesce, new_table, stack
 from widemargin.decoders.windows import Coded, Windows, best_windows, group_numbers, window_scores, windows_of
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 from widemargin.tasks.motif.seeds import seed_windows
 from widemargin.text.sequences import Sequences
 

@@ -19,16 +19,17 @@ from widemargin.core.checks import check_memory, check_time
 from widemargin.core.examples import Scale, per_example
 from widemargin.core.sparse import Rows, sums
 from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.costs import ArcCosts
 from widemargin.structures.dependencies import (
     KINDS,
     WITH_GRANDPARENTS,
-    ArcCosts,
     Dependencies,
     Order,
     Sentence,
+    SummedDependencies,
+    dependencies,
     sentence_of,
 )
-from widemargin.structures.dependency_sums import SummedDependencies, dependencies
 from widemargin.structures.examples import MOST_SUMMED, PartExamples, Scored, WithBestK, WithPositions, WithSums
 from widemargin.structures.flat import NOTHING, Counts, Parts, Scores
 from widemargin.structures.hashed import NOWHERE, HashedFeatures, Sink

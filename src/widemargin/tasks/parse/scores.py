@@ -16,19 +16,19 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Draft, Rows, coalesce, new_table
-from widemargin.decoders.top import highest
-from widemargin.structures.dependencies import cost_row
+from widemargin.decoders.scores import highest
+from widemargin.structures.costs import cost_row
 from widemargin.structures.flat import Counts, Parts, Scores, longest_of
 from widemargin.structures.hashed import (
     NEGLIGIBLE,
     Sink,
+    add_rows,
     add_runs,
     add_single,
     flush,
     matters,
     push,
 )
-from widemargin.structures.support import add_rows
 from widemargin.tasks.parse.features import (
     ARC,
     BETWEEN,

@@ -42,8 +42,8 @@ from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import Rows, boundaries, sums
+from widemargin.decoders.scores import top_k
 from widemargin.decoders.swaps import average_precision, least_average_precision, swapped_pairs
-from widemargin.decoders.top import top_k
 from widemargin.structures.classes import Choices
 from widemargin.structures.part_rows import PartFeatures
 

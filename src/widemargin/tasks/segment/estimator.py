@@ -30,15 +30,12 @@ from widemargin.tasks.segment.labels import (
 from widemargin.tasks.segment.model import SegmentModel
 from widemargin.tasks.segment.scores import ROLES, Segmentation
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.token_training import assemble, dev_score, match
+from widemargin.tasks.token_training import assemble, dev_score, extractor_for, match
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
-from widemargin.text.inputs import as_columns, check_templates
+from widemargin.text.inputs import as_columns
 from widemargin.text.spans import OUTSIDE
 from widemargin.text.template_extractor import TemplateExtractor
-from widemargin.text.template_sets import spelt_out
-from widemargin.text.templates import DEFAULT_TEMPLATES
 
 if TYPE_CHECKING:
     from widemargin.tasks.warm import Matched
@@ -50,7 +47,7 @@ def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
     if partial_labels(columns, data.y) is not None:
         refuse_latent("some labels are unknown")
     spans, sizes = as_spans(columns, data.y), np.diff(columns.indptr).tolist()
-    longest, extractor = longest_spans(spans), _extractor(parameters, columns, data.y)
+    longest, extractor = longest_spans(spans), _extractor(parameters, data, columns)
     labels, gold = encode_segments(spans, sizes)
     lengths = gold_lengths(gold) * _inside(labels, gold)
     features = extractor.survey(columns, lengths, max(longest.values(), default=1))
@@ -74,7 +71,7 @@ def compile_segments(
         gold, lengths = certain.codes, certain.lengths
     found = longest_spans(spans) if survey is None else survey.facts["longest"]
     longest = max_lengths(parameters.max_length, labels, found)
-    extractor = _extractor(parameters, columns, data.y)
+    extractor = _extractor(parameters, data, columns)
     if survey is None:
         features = extractor.fit(columns, lengths * _inside(labels, gold), max(longest))
     else:
@@ -92,18 +89,12 @@ def compile_segments(
     else:
         examples = PartialSegmentExamples(shape, *features, allowed, given, **penalties)
     make = partial(SegmentModel, extractor=extractor, max_lengths=longest)
-    return assemble(make, labels, examples, data, score, metric, partial(_matched, labels, extractor, shape))
+    return assemble(make, labels, examples, data, score, metric, partial(_match, labels, extractor, shape))
 
 
-def _extractor(parameters: SegmenterParameters, X: Columns, y: Any) -> SegmentExtractor:
-    resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
-    tokens = TemplateExtractor(
-        DEFAULT_TEMPLATES if parameters.templates is None else spelt_out(parameters.templates, resources),
-        resources,
-        min_count=parameters.min_count,
-        hash_bits=parameters.hash_bits,
-    )
-    check_templates(tokens, X, y)
+def _extractor(parameters: SegmenterParameters, data: Data, X: Columns) -> SegmentExtractor:
+    tokens, _ = extractor_for(parameters, data._replace(X=X))
+    assert isinstance(tokens, TemplateExtractor)  # as columns have it
     return SegmentExtractor(tokens, parameters.segment_features, min_count=parameters.segment_min_count)
 
 
@@ -112,7 +103,7 @@ def _inside(labels: Sequence[str], gold: IntVector) -> BoolVector:
     return np.array([label != OUTSIDE for label in labels])[gold >> 1]
 
 
-def _matched(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> "Matched":
+def _match(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> "Matched":
     """The weights of another segmenter for the labels and features that both have, matched by name."""
     from widemargin.tasks.warm import places  # seldom needed
 

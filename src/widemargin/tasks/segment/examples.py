@@ -3,7 +3,7 @@
     ⟨w, φ(x, y)⟩ = first[y_1] + Σ_j segment(t_j, u_j, y_j) + Σ_{j>1} T[y_j-1, y_j] + last[y_p]
 
 over the segments (t_j, u_j, y_j) of y: from token t_j to token u_j, with the label y_j. The structure is
-`structures.segments`. The module `scores` defines the score of a segment, the layout of the weights and the numbers of
+`structures.chain`. The module `scores` defines the score of a segment, the layout of the weights and the numbers of
 spans, `costs` the error of a segment and how outputs are written: an int32 code per token.
 """
 
@@ -16,7 +16,7 @@ from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_row
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.sparse import NO_ROWS, Rows, sums, taken
 from widemargin.errors import DataError
-from widemargin.structures.segments import Segments
+from widemargin.structures.chain import Segments
 from widemargin.tasks.segment.costs import Known, SegmentCosts, gold_lengths
 from widemargin.tasks.segment.scores import INSIDE, ROLES, Segmentation, SegmentFeatures, span_boundaries
 from widemargin.tasks.token_examples import PartialTokens, TokenExamples, association, check_rows

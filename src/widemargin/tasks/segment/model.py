@@ -23,8 +23,8 @@ from widemargin.core.header import Fields, many, names, record, whole
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.files.jsonlines import SPANS
+from widemargin.structures.chain import Segments
 from widemargin.structures.examples import best_outputs
-from widemargin.structures.segments import Segments
 from widemargin.tasks.answers import LEAST, SureSpan
 from widemargin.tasks.base import Corpus, selected_rows
 from widemargin.tasks.calibration import Ahead, Judged

@@ -36,7 +36,7 @@ from widemargin.errors import DataError
 from widemargin.structures.chain import table_of
 from widemargin.structures.flat import Counts, Parts, Scores, longest_of
 from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 from widemargin.tasks.token_examples import LabelShape, LabelWeights
 
 

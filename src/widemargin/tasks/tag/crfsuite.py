@@ -26,7 +26,7 @@ from widemargin.core.sparse import Rows, coalesce, new_table
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
 from widemargin.structures.flat import Counts, Parts
-from widemargin.structures.support import distinct
+from widemargin.structures.part_rows import distinct
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape, ChainWeights, SummedFeatures
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.token_examples import joined

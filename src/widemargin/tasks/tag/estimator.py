@@ -25,13 +25,13 @@ from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.tag import TaggerParameters
 from widemargin.tasks.tag.features import ChainExamples, ChainShape, PartialChainExamples
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, learnt
-from widemargin.tasks.token_training import assemble, dev_score, match, metric_for
+from widemargin.tasks.tag.predict import GUESS, NEARBY, FirstPass, check_scheme, labels_to_learn
+from widemargin.tasks.token_training import assemble, dev_score, extractor_for, match, metric_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Extractor, Features
-from widemargin.text.inputs import as_columns, check_templates, choose_extractor, lengths, prepared
+from widemargin.text.inputs import as_columns, choose_extractor, lengths, prepared
 from widemargin.text.labels import (
     Encoded,
     as_sequences,
@@ -57,31 +57,13 @@ def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     check_passes(parameters, at_once=False)
     check_scheme(parameters)
     extractor, X = extractor_for(parameters, data)
-    encoded = encode_labels(X, learnt(parameters.scheme, X, data.y))
+    encoded = encode_labels(X, labels_to_learn(parameters.scheme, X, data.y))
     if len(encoded.sets):
         refuse_latent("some labels are unknown")
     counts = np.bincount(encoded.known, minlength=len(encoded.labels)).tolist()
     weights = _label_counts(encoded, lengths(X), data.sample_weight).tolist()
     facts = {"weights of labels": Counter(dict(zip(encoded.labels, weights, strict=True)))}
     return Survey(Counter(dict(zip(encoded.labels, counts, strict=True))), extractor.survey(X), facts)
-
-
-def extractor_for(parameters: TaggerParameters, data: Data, after: Tagger | None = None) -> tuple[Extractor, Any]:
-    """The extractor (of the tagger `after`, if given), and the inputs in the form that it takes."""
-    if after is None:
-        resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
-        extractor = choose_extractor(
-            data.X,
-            parameters.templates,
-            resources,
-            min_count=parameters.min_count,
-            hash_bits=parameters.hash_bits,
-        )
-    else:
-        extractor = after.extractor
-    X = prepared(data.X, extractor)
-    check_templates(extractor, X, data.y)
-    return extractor, X
 
 
 def compile_tags(
@@ -98,14 +80,14 @@ def compile_tags(
     A `piece` adds its labels and features to those of `after`, the tagger trained so far.
     """
     if check_passes(parameters, at_once=survey is None and not piece):
-        second, guesses, first = guessed(parameters, data)
+        second, guesses, first = prepare_second_pass(parameters, data)
         found = compile_tags(second, guesses, labels)
         return replace(found, model=partial(_second_pass, found.model, first), piecewise=False)
     check_scheme(parameters, piece=piece)
     if after is not None and (after.first is not None or after.scheme != parameters.scheme):
         raise UnsupportedError("the tagger has two passes, or a scheme of labels, and needs all data at once; fit anew")
     extractor, X = extractor_for(parameters, data, after)
-    data = data._replace(y=learnt(parameters.scheme, X, data.y))
+    data = data._replace(y=labels_to_learn(parameters.scheme, X, data.y))
     if after is not None:
         given, online = None if labels is None else checked_labels(labels), after.online
         fixed = fixed_labels(given, after.labels, fixed=online is not None and online.fixed)
@@ -142,10 +124,10 @@ def assemble_tags(
     metric, score = metric_for(parameters.dev_metric, labels), None
     if data.dev is not None:
         X = prepared(data.dev[0], extractor)
-        gold = as_sequences(X, learnt(parameters.scheme, X, data.dev[1]))
+        gold = as_sequences(X, labels_to_learn(parameters.scheme, X, data.dev[1]))
         score = dev_score(metric, _examples(examples.shape, extractor.transform(X)), labels, gold, parameters.n_jobs)
     make = partial(Tagger, extractor=extractor, scheme=parameters.scheme)
-    matched = partial(_matched, labels, extractor)
+    matched = partial(_match, labels, extractor)
     return assemble(make, labels, examples, data, score, metric, matched, piecewise=piecewise)
 
 
@@ -181,7 +163,7 @@ def costs_of(
     return label_weights(class_weight, labels, counts())[:, None] * plain
 
 
-def _matched(labels: list[Any], extractor: Extractor, model: Tagger) -> "Matched":
+def _match(labels: list[Any], extractor: Extractor, model: Tagger) -> "Matched":
     """The weights of another tagger for the labels and features that both have, matched by name."""
     from widemargin.tasks.warm import places  # seldom needed
 
@@ -232,7 +214,7 @@ def check_passes(parameters: TaggerParameters, *, at_once: bool) -> bool:
     return True
 
 
-def guessed(parameters: TaggerParameters, data: Data) -> tuple[TaggerParameters, Data, FirstPass]:
+def prepare_second_pass(parameters: TaggerParameters, data: Data) -> tuple[TaggerParameters, Data, FirstPass]:
     """The parameters and data to train the second pass with, and the first pass."""
     resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
     extractor = choose_extractor(data.X, parameters.templates, resources)

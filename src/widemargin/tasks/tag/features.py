@@ -26,7 +26,7 @@ from widemargin.structures.chain import Chain
 from widemargin.structures.costs import LabelCosts
 from widemargin.structures.flat import Counts, Scores
 from widemargin.structures.label_rows import LabelRows, add_label_scores, add_thin_label_scores, sum_by_row
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 from widemargin.tasks.token_examples import (
     LabelCounts,
     LabelShape,

@@ -43,10 +43,10 @@ from widemargin.tasks.tag.predict import (
     FirstPass,
     Guessed,
     TagPredictor,
-    given,
-    given_label,
-    learnt,
-    translated,
+    label_to_show,
+    labels_to_learn,
+    labels_to_show,
+    translate,
     well_formed,
 )
 from widemargin.tasks.tokens import TokenModel
@@ -159,13 +159,13 @@ class Tagger(TokenModel[ChainExamples]):
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
         if self.scheme == BIOES:
-            constraints = translated(constraints, self.labels)
+            constraints = translate(constraints, self.labels)
         return ConstrainedChain(examples, self.decoded_with, self.labels, constraints)
 
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The labels of every sequence."""
         found = split([self.labels[code] for code in codes.tolist()], indptr)
-        return found if self.scheme == "given" else [given(self.scheme, each) for each in found]
+        return found if self.scheme == "given" else [labels_to_show(self.scheme, each) for each in found]
 
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
         """The predicted labels of every sequence, with their margins."""
@@ -234,12 +234,12 @@ class Tagger(TokenModel[ChainExamples]):
     def _names(self, codes: IntVector) -> list[Any]:
         """The labels of one sequence."""
         names = self.labels
-        return given(self.scheme, [names[code] for code in codes.tolist()])
+        return labels_to_show(self.scheme, [names[code] for code in codes.tolist()])
 
     @property
     def names_given(self) -> list[str]:
         """The names of labels as users give them."""
-        return self.code_names if self.scheme == "given" else list(dict.fromkeys(map(given_label, self.labels)))
+        return self.code_names if self.scheme == "given" else list(dict.fromkeys(map(label_to_show, self.labels)))
 
     @property
     def labels_given(self) -> list[Any]:
@@ -251,7 +251,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     def learnt_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold outputs as labels that the model has learnt."""
-        gold: Sequence[Sequence[Any]] = as_sequences(X, learnt(self.scheme, X, y))
+        gold: Sequence[Sequence[Any]] = as_sequences(X, labels_to_learn(self.scheme, X, y))
         return gold
 
     def compacted(self) -> "Tagger":

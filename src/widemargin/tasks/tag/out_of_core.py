@@ -12,10 +12,11 @@ from widemargin.core.mapped import Pages, VectorFile
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.tag import TaggerParameters
-from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of, extractor_for
+from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.predict import check_scheme, learnt
+from widemargin.tasks.tag.predict import check_scheme, labels_to_learn
+from widemargin.tasks.token_training import extractor_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.extractor import Extractor
 from widemargin.text.growing import FeatureFiles, StoredExtractor
@@ -52,7 +53,7 @@ class TagArrays:
         assert self.features is not None
         self.indptr.append(self.features.add(X)[1:] + self.gold.size)
         if any(lengths(X)):
-            self._add_labels(encode_labels(X, learnt(self.parameters.scheme, X, data.y)))
+            self._add_labels(encode_labels(X, labels_to_learn(self.parameters.scheme, X, data.y)))
 
     def _add_labels(self, encoded: Encoded) -> None:
         """Write the labels of a piece, numbered as they come."""

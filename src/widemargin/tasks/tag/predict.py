@@ -210,7 +210,7 @@ BIOES = "bioes"
 GIVEN_AS = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
 
 
-def learnt(scheme: str, X: Any, y: Any) -> Any:
+def labels_to_learn(scheme: str, X: Any, y: Any) -> Any:
     """The labels that a chain learns for `y`."""
     if scheme != BIOES:
         return y
@@ -224,15 +224,15 @@ def learnt(scheme: str, X: Any, y: Any) -> Any:
     return [bioes(spans(labels), len(labels)) for labels in gold]
 
 
-def given(scheme: str | None, labels: list[Any]) -> list[Any]:
+def labels_to_show(scheme: str | None, labels: list[Any]) -> list[Any]:
     """The labels that the user sees for a sequence of learnt labels."""
     return bio(spans(labels), len(labels)) if scheme == BIOES else labels
 
 
-def given_label(label: str) -> str:
+def label_to_show(label: str) -> str:
     """The label that the user sees for a learnt label of a well-formed sequence.
 
-    >>> given_label("E-PER"), given_label("O")
+    >>> label_to_show("E-PER"), label_to_show("O")
     ('I-PER', 'O')
     """
     prefix, _ = parsed(label)
@@ -247,11 +247,11 @@ def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
     return weights.limited(marks.pairs(), marks.begins(), marks.ends())
 
 
-def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:
+def translate(constraints: Constraints, labels: Sequence[str]) -> Constraints:
     """Translate constraints on given labels to the learnt `labels`."""
     same: dict[str, list[str]] = {}
     for label in labels:
-        same.setdefault(given_label(label), []).append(label)
+        same.setdefault(label_to_show(label), []).append(label)
     allowed = constraints.allowed and [
         each and [cell if cell is None or isinstance(cell, str) else _all(cell, same) for cell in each]
         for each in constraints.allowed
