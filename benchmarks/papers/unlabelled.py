@@ -10,8 +10,8 @@ from experiment import Bench
 from widemargin._types import FloatVector
 from widemargin.files.formats import read
 from widemargin.tasks.parse import ParserParameters
-from widemargin.tasks.parse.compile import compile_trees
 from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs
+from widemargin.tasks.parse.estimator import compile_trees
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.training import Data
 from widemargin.text.columns import Column, Columns

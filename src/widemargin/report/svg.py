@@ -80,6 +80,16 @@ def lines(paths: Iterable[str]) -> str:
     return f'<g fill="none" stroke="{LINE}" stroke-width="1.4">\n{drawn}</g>\n' if drawn else ""
 
 
+def bow(begin: tuple[float, float], end: tuple[float, float], level: float) -> str:
+    """A path from one point up to the height `level`, along it with round corners, and down to another point."""
+    (x, y), (other, bottom) = begin, end
+    turn = CORNER if other > x else -CORNER
+    return (
+        f"M{number(x)} {number(y)}V{number(level + CORNER)}q0 {-CORNER:g} {turn:g} {-CORNER:g}"
+        f"H{number(other - turn)}q{turn:g} 0 {turn:g} {CORNER:g}V{number(bottom)}"
+    )
+
+
 def filled(paths: Iterable[str]) -> str:
     """Paths as shapes filled with the colour of lines."""
     joined = "".join(paths)

@@ -123,6 +123,7 @@ def _gather(data: BracketData, batch: IntVector, parts: Parts) -> Rows:
                 draft.indices[write], draft.values[write] = data.rules + number - 3 * size, value
                 write += 1
                 continue
+            # Parts come in three blocks of a row of labels per span: spans, left halves and right halves.
             t, u = ends_of(number % size // n_labels)
             count = part_slots(data.keys, number // size, begin + t, begin + u, data.mask, slots)
             write = push(slots[:count], number % n_labels, value, draft, write)
@@ -169,15 +170,7 @@ def count_weights(n_labels: int, hash_bits: int) -> int:
 
 
 class BracketFeatures(HashedFeatures):
-    """The features of sentences (`structures.parts.Features`).
-
-    Parameters
-    ----------
-    bracketing : the labels
-    hash_bits : the weights of features are a table of 2^hash_bits numbers
-    indptr : (n + 1,) where each sentence begins among the tokens
-    keys : the keys of the features
-    """
+    """The features of sentences (`structures.parts.Features`); arguments as for `BracketExamples`."""
 
     def __init__(self, bracketing: Bracketing, hash_bits: int, indptr: LongVector, keys: BracketKeys) -> None:
         n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)

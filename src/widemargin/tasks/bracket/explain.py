@@ -75,15 +75,7 @@ def nodes_of(rows: Sequence[Sequence[int]]) -> list[Node]:
 
 
 class SpanVotes:
-    """The votes for nodes in one sentence: names of features, with their weights.
-
-    Parameters
-    ----------
-    templates : the templates of the features of nodes
-    sentence : columns of this sentence alone
-    weights : the weights of the model
-    names : the names of all labels
-    """
+    """The votes for nodes in one `sentence`, columns of it alone; `names` are those of all labels."""
 
     def __init__(
         self, templates: Sequence[RoleTemplate], sentence: Columns, weights: BracketWeights, names: Sequence[str]

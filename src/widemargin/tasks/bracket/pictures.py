@@ -10,7 +10,7 @@ On a terminal constituents are indented below their parent; an only child shares
 from typing import NamedTuple
 
 from widemargin.report import svg
-from widemargin.report.svg import CORNER, Picture, Text, number
+from widemargin.report.svg import Picture, Text, number
 from widemargin.report.text import shown
 from widemargin.text.trees import Tree
 
@@ -68,17 +68,13 @@ def brackets_picture(tree: Tree) -> Picture:
 
 def _branches(x: float, top: float, ends: list[tuple[float, float]]) -> str:
     """The lines from a label down to a bar with round corners, and from there to the children."""
-    (first, left), *others = ends
     stem = f"M{number(x)} {number(top)}V"
-    if not others:
-        return stem + number(left)
-    *middle, (last, right) = others
+    if len(ends) == 1:
+        return stem + number(ends[0][1])
+    first, *middle, last = ends
     bar = number(top + STEM)
-    return (
-        f"{stem}{bar}M{number(first)} {number(left)}V{number(top + STEM + CORNER)}q0 {-CORNER:g} {CORNER:g} {-CORNER:g}"
-        f"H{number(last - CORNER)}q{CORNER:g} 0 {CORNER:g} {CORNER:g}V{number(right)}"
-        + "".join(f"M{number(x)} {bar}V{number(y)}" for x, y in middle)
-    )
+    others = "".join(f"M{number(x)} {bar}V{number(y)}" for x, y in middle)
+    return stem + bar + svg.bow(first, last, top + STEM) + others
 
 
 def brackets_lines(tree: Tree) -> list[str]:

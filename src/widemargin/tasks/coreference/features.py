@@ -53,8 +53,7 @@ from widemargin.text.mentions import (
     initials_match,
     overlap,
 )
-from widemargin.text.role_keys import RoleHasher, measure_keys
-from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
+from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 
 ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")

@@ -27,8 +27,7 @@ from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
 from widemargin.text.mentions import KINDS, PRONOUNS, Mentions, described
-from widemargin.text.role_keys import RoleHasher, measure_keys
-from widemargin.text.roles import spell_roles
+from widemargin.text.roles import RoleHasher, measure_keys, spell_roles
 from widemargin.text.templates import Atoms
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ root. Several tokens may hang on the root. A relation is any text; a corpus with
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,14 +54,11 @@ def arcs(given: Document | Columns) -> Dependencies:
         If the arcs of a sentence are not a tree; the message names the file and the line, or sentence and token.
     """
     columns = given.columns if isinstance(given, Document) else given
-    place = _line(given) if isinstance(given, TokenTable) else _token(columns.indptr, columns.source)
+    of_token = partial(place_of, indptr=columns.indptr, source=columns.source)
+    place = _line(given) if isinstance(given, TokenTable) else of_token
     heads, labels = columns["head"], columns["deprel"]
     numbers = np.array([_number(value) for value in heads.values], dtype=np.int64)
-    _complain(
-        numbers[heads.codes] < 0,
-        place,
-        lambda t: _no_number(heads.values[heads.codes[t]]),
-    )
+    _complain(numbers[heads.codes] < 0, place, lambda t: _no_number(heads.values[heads.codes[t]]))
     return _checked(numbers[heads.codes], labels, columns.indptr, place)
 
 
@@ -81,7 +79,7 @@ def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
         flat += (_arc(i, t, arc) for t, arc in enumerate(sentence))
     indptr = boundaries(sizes)
     heads = np.array([arc.head for arc in flat], dtype=np.int64)
-    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, _token(indptr, "y"))
+    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, partial(place_of, indptr=indptr, source="y"))
 
 
 def as_dependencies(columns: Columns, y: Any) -> Dependencies:
@@ -123,13 +121,13 @@ class ParseFiles(Files):
         """The words must be the same."""
         check_same_words(gold.document, predicted.document)
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """Attachment scores."""
-        from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
+    def compared(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
+        """Attachment scores, with punctuation or without."""
+        from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
 
         X = gold.document.columns
         right, found = (arc_lists(corpus.y, X.indptr) for corpus in (gold, predicted))
-        return counted_evaluation(tree_counts(right, found, X.sequences("word"), **options), {})
+        return counted_evaluation(arc_counts(right, found, None if punctuation else X.sequences("word")), {})
 
 
 def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> Dependencies:
@@ -181,10 +179,6 @@ def _complain(wrong: Any, place: Place, complaint: Callable[[int], str]) -> None
 
 def _line(document: TokenTable) -> Place:
     return lambda t: f"{document.raw.source}, line {document.token_lines[t] + 1}"
-
-
-def _token(indptr: LongVector, source: str) -> Place:
-    return lambda t: place_of(t, indptr, source)
 
 
 def _number(text: str) -> int:
