@@ -14,7 +14,7 @@ from widemargin.files.pieces import Cut, pieces
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import Scores, confused, counted, quotient, scores_of_pairs, sequences_right, span_counts
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.answers import Limits
 from widemargin.tasks.base import Corpus, Reading, counted_within
 from widemargin.tasks.constraints import Constraints

@@ -25,8 +25,8 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.numbers import share
 from widemargin.report.svg import page
+from widemargin.report.text import share
 from widemargin.tasks.answers import Probable
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.carried import (

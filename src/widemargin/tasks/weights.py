@@ -13,7 +13,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import UnsupportedError
 from widemargin.files.raw import Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.strongest import Part, strongest
 

@@ -18,8 +18,8 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import area_under_curve, label_scores
 from widemargin.report.evaluation import Evaluation, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
 from widemargin.report.svg import page
+from widemargin.report.text import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
