@@ -31,7 +31,8 @@ from scipy.stats import wilcoxon
 
 from widemargin import Problem, Stop
 from widemargin.clusterings import clustering_scores, conll_f1
-from widemargin.core.rounds import Rounds, fit_best
+from widemargin.core.restarts import fit_best
+from widemargin.core.rounds import Rounds
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS
 from widemargin.structures.forest import ForestExamples

@@ -8,10 +8,12 @@ import pytest
 
 from helpers import SOLVERS, problem, taken_by
 from helpers.latent import WIDTH, Parts, objective, parts, slacks
+from widemargin.core import restarts
 from widemargin.core.latent import fit_latent
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.problem import Problem
-from widemargin.core.rounds import CompletedOnTheWay, Rounds, begin, complete, fit_best, fit_completing, shifts
+from widemargin.core.restarts import CompletedOnTheWay, fit_best, fit_completing
+from widemargin.core.rounds import Rounds, begin, complete, shifts
 from widemargin.core.sparse import dots
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.objectives import ApproximateSlack
@@ -219,7 +221,7 @@ def test_dual_solvers_cannot_complete_on_the_way():
 @pytest.fixture(params=[False, True])
 def on_threads(request, monkeypatch):
     """Runs one after the other, as small ones are, and at the same time."""
-    monkeypatch.setattr(rounds, "_is_worth_threads", lambda problem: request.param)
+    monkeypatch.setattr(restarts, "_is_worth_threads", lambda problem: request.param)
 
 
 @pytest.mark.usefixtures("on_threads")

@@ -153,7 +153,7 @@ class Problem(Oracle, Value):
     keep_parts : planes, which are sums of cuts, remember their share of every block, so that they can be rebased
 
     `n_counted` examples have a positive weight. The cuts of a `convex` problem hold for every w; those of examples that
-    are completed on the way (`core.rounds`) do not.
+    are completed on the way (`core.restarts`) do not.
     """
 
     examples: Examples

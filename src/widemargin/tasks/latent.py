@@ -12,7 +12,8 @@ import numpy as np
 
 from widemargin.core.loop import name_run
 from widemargin.core.problem import Problem
-from widemargin.core.rounds import Rounds, begin, completing, fit_best
+from widemargin.core.restarts import completing, fit_best
+from widemargin.core.rounds import Rounds, begin
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback

@@ -9,7 +9,7 @@ from helpers.coreference import choices, error_of, phi, random_mentions
 from widemargin.core.examples import LatentMarginals
 from widemargin.core.loop import Stop
 from widemargin.core.problem import Problem
-from widemargin.core.rounds import fit_best, sums_completions
+from widemargin.core.restarts import fit_best, sums_completions
 from widemargin.errors import UnsupportedError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS
