@@ -203,7 +203,7 @@ def documented(model: type) -> Callable[[type[T]], type[T]]:
         own = ""
         if rest.startswith(ATTRIBUTES):
             own, _, rest = rest.removeprefix(ATTRIBUTES).partition("\n\n")
-        described = [line for each in fields(cast("Any", cls)) for line in _described(cls, each)]
+        described = [line for each in fields(cast("Any", cls)) for line in _description(cls, each)]
         attributes = [
             ATTRIBUTES + own,
             *SHARED,
@@ -230,7 +230,7 @@ def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
     return text
 
 
-def _described(cls: Any, parameter: "Field[Any]") -> list[str]:
+def _description(cls: Any, parameter: "Field[Any]") -> list[str]:
     default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
     text = textwrap.fill(text_of(cls, parameter, "in_python"), WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
     return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", text]

@@ -91,7 +91,7 @@ class HashedModel(Model):
     def _header(self) -> dict[str, Any]:
         """The header of its file, without labels and summary."""
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         used = np.flatnonzero(self.weights).astype(np.int32)
         return self._header(), {"weights.indices": used, "weights.values": self.weights[used]}
 
@@ -262,8 +262,8 @@ class TreeModel(HashedModel, Probable):
         carried = [f"{name} ({len(tagger.labels)} tags)" for name, tagger in self.taggers.items()]
         return [("taggers", f"{', '.join(carried)}: the model tags words by itself")] if carried else []
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        header, tensors = super()._described()
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        header, tensors = super()._description()
         taggers, carried = described(self.taggers)
         return header | taggers | ({"filled": list(self.filled)} if self.filled else {}), tensors | carried
 

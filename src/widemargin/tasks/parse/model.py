@@ -201,7 +201,7 @@ class Parser(TreeModel):
         }
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "Parser":
+    def _restore(cls, stored: Stored) -> "Parser":
         header = stored.header
         labels, bits = header["labels"], header["hash_bits"]
         templates = {part: texts for part, texts in header["templates"].items() if part in PARTS}
