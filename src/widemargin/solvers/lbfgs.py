@@ -48,7 +48,7 @@ BLOCK = 1 << 10  # this much of a piece stays in the cache while it is multiplie
 
 
 @dataclass(slots=True)
-class Pairs:
+class StepPairs:
     """Pair number k is in the rows (k modulo the memory) of `s` and `y`; `n` counts the pairs since the start.
 
     `products` holds the products of all rows of `s`, `y` and then ∇P with each other, except ⟨∇P, ∇P⟩.
@@ -60,10 +60,10 @@ class Pairs:
     n: int = 0
 
 
-def no_pairs(memory: int, n_weights: int) -> Pairs:
+def no_pairs(memory: int, n_weights: int) -> StepPairs:
     """Room for `memory` pairs."""
     s, y = (np.zeros((memory, n_weights), dtype=np.float32) for _ in range(2))
-    return Pairs(s, y, np.zeros((2 * memory + 1, 2 * memory + 1)))
+    return StepPairs(s, y, np.zeros((2 * memory + 1, 2 * memory + 1)))
 
 
 @kernel
@@ -117,7 +117,7 @@ class Point(NamedTuple):
     gradient: FloatVector
 
 
-def keep(pairs: Pairs, before: Point, after: Point, gradient: FloatVector, strong: bool, n_threads: int) -> None:
+def keep(pairs: StepPairs, before: Point, after: Point, gradient: FloatVector, strong: bool, n_threads: int) -> None:
     """Keep the pair of a step; forget all pairs if P did not curve up on the way.
 
     `gradient` is the one that `direction` will be asked about next; `strong` says that P is 1-strongly convex.
@@ -136,7 +136,7 @@ def keep(pairs: Pairs, before: Point, after: Point, gradient: FloatVector, stron
     pairs.n = pairs.n + 1 if along > least else 0
 
 
-def direction(pairs: Pairs, gradient: FloatVector, n_threads: int) -> FloatVector:
+def direction(pairs: StepPairs, gradient: FloatVector, n_threads: int) -> FloatVector:
     """−H ∇P; without pairs −∇P, shortened to length 1 if it is longer."""
     d = np.empty(len(gradient))
     if not pairs.n:
@@ -146,7 +146,7 @@ def direction(pairs: Pairs, gradient: FloatVector, n_threads: int) -> FloatVecto
     return d
 
 
-def _two_loops(pairs: Pairs) -> FloatVector:
+def _two_loops(pairs: StepPairs) -> FloatVector:
     """The factors of all s, all y and ∇P in −H ∇P."""
     memory, products = len(pairs.s), pairs.products
     kept = [k % memory for k in range(max(0, pairs.n - memory), pairs.n)]
@@ -253,7 +253,7 @@ class LBFGSState:
 
     w: FloatVector
     gradient: FloatVector
-    pairs: Pairs
+    pairs: StepPairs
     value: float = np.inf
     bound: float = 0.0
     trials: int = 0
