@@ -254,9 +254,6 @@ def model_of(compiled: Compiled[M], plan: Plan, solution: Solution, n_examples: 
     return compiled.model(solution, record | metric | found | size)
 
 
-M = TypeVar("M")
-
-
 def train_piece(
     compile_data: Callable[..., Compiled[M]],
     parameters: Parameters,
