@@ -32,7 +32,7 @@ Clusters: TypeAlias = Sequence[Collection[Hashable]]
 """The clusters of a document, as items that can be compared with those of another."""
 
 
-class Counts(NamedTuple):
+class ClusterCounts(NamedTuple):
     """How much of the prediction is right, out of how much; and how much of gold is recalled, out of how much."""
 
     right: float
@@ -63,9 +63,9 @@ def by_first(labels: Labels) -> list[int]:
     return [number.setdefault(label, len(number)) for label in labels]
 
 
-def muc(gold: Clusters, predicted: Clusters) -> Counts:
+def muc(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Links that are right: the items of a cluster less the parts that the other side cuts it into."""
-    return Counts(*_links(predicted, gold), *_links(gold, predicted))
+    return ClusterCounts(*_links(predicted, gold), *_links(gold, predicted))
 
 
 def _links(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -79,9 +79,9 @@ def _links(clusters: Clusters, others: Clusters) -> tuple[float, float]:
     return right, wanted
 
 
-def b3(gold: Clusters, predicted: Clusters) -> Counts:
+def b3(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """For each item, the share of its cluster that is right."""
-    return Counts(*_items(predicted, gold), *_items(gold, predicted))
+    return ClusterCounts(*_items(predicted, gold), *_items(gold, predicted))
 
 
 def _items(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -94,16 +94,16 @@ def _items(clusters: Clusters, others: Clusters) -> tuple[float, float]:
     return right, n
 
 
-def ceaf_m(gold: Clusters, predicted: Clusters) -> Counts:
+def ceaf_m(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Items that matched clusters have in common."""
     right = _matched(gold, predicted, lambda common, one, other: common)
-    return Counts(right, sum(map(len, predicted)), right, sum(map(len, gold)))
+    return ClusterCounts(right, sum(map(len, predicted)), right, sum(map(len, gold)))
 
 
-def ceaf_e(gold: Clusters, predicted: Clusters) -> Counts:
+def ceaf_e(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """The similarity of each cluster to the one it is matched with."""
     right = _matched(gold, predicted, lambda common, one, other: 2 * common / (one + other))
-    return Counts(right, len(predicted), right, len(gold))
+    return ClusterCounts(right, len(predicted), right, len(gold))
 
 
 def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, int], float]) -> float:
@@ -117,17 +117,17 @@ def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, 
     return float(similar[linear_sum_assignment(similar, maximize=True)].sum())
 
 
-def pair(gold: Clusters, predicted: Clusters) -> Counts:
+def pair(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Pairs of items that are in one cluster."""
     place = _places(predicted)
     both = [_shared(cluster, place) for cluster in gold]
     right = sum(map(_n_pairs, (count for each in both for count in each.values())))
-    return Counts(
+    return ClusterCounts(
         right, sum(_n_pairs(len(each)) for each in predicted), right, sum(_n_pairs(len(each)) for each in gold)
     )
 
 
-def apart(gold: Clusters, predicted: Clusters) -> Counts:
+def apart(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Pairs of items that are in two clusters."""
     place = _places(predicted)
     both, common = [_shared(cluster, place) for cluster in gold], Counter[int]()
@@ -142,15 +142,15 @@ def apart(gold: Clusters, predicted: Clusters) -> Counts:
         + joined
     )
     n_gold, n_found = (sum(map(len, side)) for side in (gold, predicted))
-    return Counts(right, _n_pairs(n_found) - found, right, _n_pairs(n_gold) - wanted)
+    return ClusterCounts(right, _n_pairs(n_found) - found, right, _n_pairs(n_gold) - wanted)
 
 
-def lea(gold: Clusters, predicted: Clusters) -> Counts:
+def lea(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """The share of right pairs of each cluster, weighted by its number of items.
 
     A single item is linked to itself, and right if it is alone on the other side, too.
     """
-    return Counts(*_resolved(predicted, gold), *_resolved(gold, predicted))
+    return ClusterCounts(*_resolved(predicted, gold), *_resolved(gold, predicted))
 
 
 def _resolved(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -178,7 +178,7 @@ def _places(clusters: Clusters) -> dict[Hashable, int]:
     return {item: number for number, cluster in enumerate(clusters) for item in cluster}
 
 
-SCORES: Mapping[str, tuple[Callable[[Clusters, Clusters], Counts], ...]] = {
+SCORES: Mapping[str, tuple[Callable[[Clusters, Clusters], ClusterCounts], ...]] = {
     "muc": (muc,),
     "b3": (b3,),
     "ceaf_m": (ceaf_m,),
@@ -210,7 +210,7 @@ def scores_of_clusters(
 
 
 def _score(
-    count: Callable[[Clusters, Clusters], Counts], gold: Sequence[Clusters], predicted: Sequence[Clusters]
+    count: Callable[[Clusters, Clusters], ClusterCounts], gold: Sequence[Clusters], predicted: Sequence[Clusters]
 ) -> Score | None:
     """The score by one kind of count; None if neither side has anything to count."""
     counts = [count(g, p) for g, p in zip(gold, predicted, strict=True)]

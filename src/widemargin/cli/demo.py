@@ -15,7 +15,7 @@ from widemargin.core.solution import Solution, percent
 from widemargin.data.generators import addresses
 from widemargin.metrics import accuracy, sequence_accuracy, span_scores
 from widemargin.report.curves import can_draw, plot_curves
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks import task
 from widemargin.tasks.training import Data, train
 from widemargin.text.spans import spans

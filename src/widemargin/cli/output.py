@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from widemargin.report.numbers import MARK, UNKNOWN, finite
-from widemargin.report.text import json_text, shown
+from widemargin.report.text import MARK, UNKNOWN, finite, json_text, shown
 
 WIDTH_OF_FILES = 200
 LEAST_ROOM = 20  # narrower than this, wrapping makes nothing clearer

@@ -11,7 +11,7 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.raw import RawText
 from widemargin.report.curves import check_can_draw, plot_reliability
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks import TASKS, Task
 from widemargin.tasks import task as named
 from widemargin.tasks.answers import Answers

@@ -18,8 +18,8 @@ from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError
 from widemargin.files.given import files_of, read_value
 from widemargin.report.curves import check_can_draw, plot_curves
-from widemargin.report.numbers import share
 from widemargin.report.record import STOPPED, certificate, dev_score
+from widemargin.report.text import share
 from widemargin.tasks import Kind, Task, task
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.out_of_core import Stream, check_able, compile_stream

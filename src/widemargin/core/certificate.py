@@ -94,7 +94,7 @@ SHORTER = [2.0**-k for k in range(1, 7)]  # scales to try on weights that are wo
 SLIGHTLY = 1e-9  # how much worse than zero, relatively, weights may be
 
 
-class Best(NamedTuple):
+class BestWeights(NamedTuple):
     """The weights that scored best so far, and the epoch that they come from."""
 
     score: float
@@ -107,7 +107,7 @@ class Keeper:
 
     def __init__(self, score: Score | None = None) -> None:
         self.score = score
-        self.best: Best | None = None
+        self.best: BestWeights | None = None
         self.average: FloatVector | None = None
         self.waited = 0
 
@@ -124,7 +124,7 @@ class Keeper:
         score, so_far = float(self.score(w)), -np.inf if self.best is None else self.best.score
         self.waited = 0 if early or score > so_far else self.waited + 1
         if score >= so_far:  # of equal scores the last, since its weights are nearest to the optimum
-            self.best = Best(score, epoch, w.copy())
+            self.best = BestWeights(score, epoch, w.copy())
         return score
 
     def choice(self, w: FloatVector, epoch: int) -> tuple[FloatVector, int]:

@@ -209,7 +209,7 @@ def _generate(given: Chains, n_attributes: int, n_labels: int, values: Mapping[s
     """The shape of the chain: which features and transitions have weights."""
     begin = perf_counter()
     own = {name: value for name, value in values.items() if name.startswith("feature.")}
-    log("Feature generation", "type: CRF1d", *_described(own))
+    log("Feature generation", "type: CRF1d", *_description(own))
     (indptr, features, gold), least = given, own["feature.minfreq"]
     all_labels, all_pairs = own["feature.possible_states"], own["feature.possible_transitions"]
     chain = SelectedChain(
@@ -231,15 +231,15 @@ def _announcement(algorithm: str, values: Mapping[str, Any], n_instances: int) -
     if algorithm == "lbfgs":
         own = {name: own[name] for name in (*ORDER, *own) if name in own}
         own = {PRINTED.get(name, name): value for name, value in own.items()}
-    yield from _described(own)
+    yield from _description(own)
     yield ""
     if calibration:
         calibration["calibration.samples"] = min(int(calibration["calibration.samples"]), n_instances)
         yield "Calibrating the learning rate (eta)"
-        yield from _described(calibration)
+        yield from _description(calibration)
 
 
-def _described(values: Mapping[str, Any]) -> Iterator[str]:
+def _description(values: Mapping[str, Any]) -> Iterator[str]:
     for name, value in values.items():
         printed = f"{value:f}" if isinstance(value, float) else int(value) if isinstance(value, bool) else value
         yield f"{name}: {printed}"

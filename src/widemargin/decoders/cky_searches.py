@@ -44,7 +44,7 @@ TOP, SPLIT, LEFT, RIGHT = range(4)
 """Kinds of decisions: the decision of a kind at node r has the number 3 r + kind, the top label the number 0."""
 
 
-class Candidates(NamedTuple):
+class ChartCandidates(NamedTuple):
     """Trees by score, best first: the tree that each comes from, the decision that it changes, and the new choice."""
 
     totals: FloatVector
@@ -87,7 +87,7 @@ def _next(scores: FloatVector, n: int, chosen: int) -> int:
 
 
 @kernel
-def _enter(found: int, total: float, origin: int, decision: int, choice: int, candidates: Candidates) -> None:
+def _enter(found: int, total: float, origin: int, decision: int, choice: int, candidates: ChartCandidates) -> None:
     """Insert a candidate behind all that are at least as good, and drop the last."""
     place = len(candidates.totals)
     while place > found and total > candidates.totals[place - 1]:
@@ -143,7 +143,7 @@ def cky_kbest(n: int, parts: TreeParts, marks: Marks, trees: IntMatrix, totals: 
     """
     fill(n, parts, marks)
     k, top, scores = len(totals), parts.span[cell(0, n)], np.empty(max(n, parts.span.shape[1]))
-    candidates = Candidates(
+    candidates = ChartCandidates(
         totals, np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
     )
     totals[:] = -np.inf

@@ -26,8 +26,8 @@ from widemargin.report.curves import (
     names,
     points,
 )
-from widemargin.report.numbers import MARK, UNKNOWN
 from widemargin.report.svg import web_page
+from widemargin.report.text import MARK, UNKNOWN
 from widemargin.report.verdict import THRESHOLDS, TableColumn, cells, columns_of
 
 if TYPE_CHECKING:

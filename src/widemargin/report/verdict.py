@@ -28,7 +28,7 @@ from widemargin.core.penalty import formula
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, percent, relative_gap
 from widemargin.objectives import OBJECTIVES
-from widemargin.report.numbers import MARK, UNKNOWN, brief, finite, share
+from widemargin.report.text import MARK, UNKNOWN, brief, finite, share
 
 THRESHOLDS = (0.1, 0.01, 0.001)
 TIE = 1.01  # a run that needs at most this many times the least wins as well

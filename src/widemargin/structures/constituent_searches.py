@@ -18,7 +18,7 @@ from widemargin.decoders.cky import (
     tree_score,
 )
 from widemargin.decoders.cky_searches import cky_kbest, outside, tree_through
-from widemargin.decoders.cky_sums import Tables, exponentiated, inside_outside, inside_sums
+from widemargin.decoders.cky_sums import ChartTables, exponentiated, inside_outside, inside_sums
 from widemargin.decoders.scores import draw_one
 from widemargin.structures.constituents import Scratch, TreeScores, copy_of, marks_of, parts_of, spans_of
 from widemargin.structures.flat import Counts, grown, longest_of
@@ -193,7 +193,7 @@ def sample_trees(scores: TreeScores, scratch: Scratch, uniforms: FloatMatrix, ou
         if n == 0:
             continue
         parts = parts_of(scores, sentence, scratch.nothing)
-        tables = Tables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
+        tables = ChartTables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
         inside_sums(n, parts, tables, scratch.unmarked, charts)
         for draw in range(len(outputs)):
             nodes, drawn = outputs[draw, write : write + 2 * n - 1], uniforms[draw, write : write + 2 * n - 1]

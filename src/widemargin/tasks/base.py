@@ -273,20 +273,20 @@ class Model(ABC):
         """The same model without features whose weights are all zero."""
 
     @abstractmethod
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Everything but labels and summary, as a JSON header and arrays."""
 
     @classmethod
     @abstractmethod
-    def _restored(cls, stored: Stored) -> Self:
-        """The inverse of `_described`; the header has the `fields`, and tensors are checked as they are taken."""
+    def _restore(cls, stored: Stored) -> Self:
+        """The inverse of `_description`; the header has the `fields`, and tensors are checked as they are taken."""
 
     def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The whole model as a JSON header and arrays, without features whose weights are all zero.
 
         A model that goes on learning keeps them: its solver may hold state for them.
         """
-        header, tensors = (self.compacted() if self.online is None else self)._described()
+        header, tensors = (self.compacted() if self.online is None else self)._description()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
@@ -319,7 +319,7 @@ class Model(ABC):
             raise stored.place.error(f"predicts {header['structure']!r:.60}, not {cls.predicts}")
         calibrated = {"calibration": CALIBRATION, "beta": number(at_least=0)}
         stored.checked({**cls.fields, "summary": SUMMARY}, {**cls.perhaps, **calibrated})
-        model = stored.made(cls._restored, stored)
+        model = stored.made(cls._restore, stored)
         if "calibration" in header:
             model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
         if "online" in header:

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from widemargin.core.solution import Solution
-from widemargin.report.numbers import share
 from widemargin.report.record import certificate, dev_score, features, stopped, trained_on
-from widemargin.report.text import shown
+from widemargin.report.text import share, shown
 from widemargin.tasks import kinds
 from widemargin.tasks.base import Model
 

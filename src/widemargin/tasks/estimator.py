@@ -293,7 +293,7 @@ class Estimator(Conforming, Generic[M]):
 
     def _learn(self, data: Data, classes: Any) -> Self:
         """Train for one epoch on a piece of the data, starting from the current model."""
-        from widemargin.tasks.pieces import train_piece  # seldom needed
+        from widemargin.tasks.training import train_piece  # seldom needed
 
         before = getattr(self, "model_", None)
         return self._fitted(*train_piece(self._compile, self._parameters, before, data, classes))

@@ -203,7 +203,7 @@ def documented(model: type) -> Callable[[type[T]], type[T]]:
         own = ""
         if rest.startswith(ATTRIBUTES):
             own, _, rest = rest.removeprefix(ATTRIBUTES).partition("\n\n")
-        described = [line for each in fields(cast("Any", cls)) for line in _described(cls, each)]
+        described = [line for each in fields(cast("Any", cls)) for line in _description(cls, each)]
         attributes = [
             ATTRIBUTES + own,
             *SHARED,
@@ -230,7 +230,7 @@ def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
     return text
 
 
-def _described(cls: Any, parameter: "Field[Any]") -> list[str]:
+def _description(cls: Any, parameter: "Field[Any]") -> list[str]:
     default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
     text = textwrap.fill(text_of(cls, parameter, "in_python"), WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
     return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", text]
@@ -331,4 +331,28 @@ class LatentParameters(Parameters):
     round_tol: float = parameter(0.001, "Stop when a round lowers the objective by less than this share.")
     self_paced: Literal["slack", "uncertainty"] | None = parameter(
         None, "Let easy examples take part first, by their slack or by how uncertain their completion is."
+    )
+
+
+Tags = Literal["predicted", "given"]
+TAGS = get_args(Tags)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class TreeParameters(Parameters):
+    """Parameters of parsers; trees are slow to decode and have many features, hence the defaults."""
+
+    usual_C: ClassVar[float] = 0.01
+    usual_epochs: ClassVar[int] = 20
+
+    tags: Tags = parameter(
+        "predicted",
+        "Where tags come from. 'predicted': the model tags words by itself; it learns how from the tags in the "
+        "training data, and to parse from tags predicted by jack-knifing. 'given': from the data, in training and "
+        "later.",
+    )
+    tag_folds: int = parameter(
+        5,
+        "Jack-knifing: each of this many parts of the sentences is tagged by a tagger that learnt from the others.",
+        metavar="N",
     )

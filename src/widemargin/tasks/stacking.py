@@ -22,8 +22,8 @@ from widemargin.core.loop import name_run
 from widemargin.core.stop import Callback
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
+from widemargin.tasks.parameters import TAGS, TreeParameters
 from widemargin.tasks.training import Data, train
-from widemargin.tasks.tree_parameters import TAGS, TreeParameters
 from widemargin.text.columns import Column, Columns, Notation
 
 QUICK = {"tol": 0.3}

@@ -14,8 +14,8 @@ from widemargin.files.pieces import Cut, pieces
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import Scores, confused, counted, quotient, scores_of_pairs, sequences_right, span_counts
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
-from widemargin.tasks.answers import Limits
+from widemargin.report.text import share
+from widemargin.tasks.answers import AnswerLimits
 from widemargin.tasks.base import Corpus, Reading, counted_within
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.files import (
@@ -136,7 +136,7 @@ def column_to_write(corpus: Corpus, wanted: str | None, about: Mapping[str, Any]
     return str(before if before in document.columns or new_key else document.label)
 
 
-def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]) -> Constraints | None:
+def stated_constraints(limits: AnswerLimits, document: Document, labels: Sequence[Any]) -> Constraints | None:
     """The command line's options as constraints for a model with these labels, or None."""
     if not any(limits):
         return None
@@ -149,7 +149,7 @@ def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]
     )
 
 
-def _allowed(limits: Limits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
+def _allowed(limits: AnswerLimits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
     """The labels that both columns permit at each position."""
     cuts = [
         [_cells(document, column, i, cells, known, separator) for i, cells in enumerate(sequences)]

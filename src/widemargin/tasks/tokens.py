@@ -17,7 +17,17 @@ from widemargin.core.sparse import Rows, boundaries
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.answers import Answers, Limits, Probable, Ranked, SureSpan, Tallied, checked_k, tempered, together
+from widemargin.tasks.answers import (
+    AnswerLimits,
+    Answers,
+    Probable,
+    Ranked,
+    SureSpan,
+    Tallied,
+    checked_k,
+    tempered,
+    together,
+)
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.calibration import Ahead, Tempered
 from widemargin.tasks.constraints import Constraints, check_possible
@@ -337,7 +347,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         """Cut between two sequences."""
         return cut_tokens(head, reading)
 
-    def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
+    def constraints(self, corpus: Corpus, limits: AnswerLimits) -> Constraints | None:
         """The command line's constraints on the sequences of a file, or None."""
         return stated_constraints(limits, corpus.document, self.labels_given)
 

@@ -25,8 +25,8 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.numbers import share
 from widemargin.report.svg import page
+from widemargin.report.text import share
 from widemargin.tasks.answers import Probable
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.carried import (
@@ -91,7 +91,7 @@ class HashedModel(Model):
     def _header(self) -> dict[str, Any]:
         """The header of its file, without labels and summary."""
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         used = np.flatnonzero(self.weights).astype(np.int32)
         return self._header(), {"weights.indices": used, "weights.values": self.weights[used]}
 
@@ -262,8 +262,8 @@ class TreeModel(HashedModel, Probable):
         carried = [f"{name} ({len(tagger.labels)} tags)" for name, tagger in self.taggers.items()]
         return [("taggers", f"{', '.join(carried)}: the model tags words by itself")] if carried else []
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        header, tensors = super()._described()
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        header, tensors = super()._description()
         taggers, carried = described(self.taggers)
         return header | taggers | ({"filled": list(self.filled)} if self.filled else {}), tensors | carried
 

@@ -13,7 +13,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import UnsupportedError
 from widemargin.files.raw import Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.strongest import Part, strongest
 
@@ -64,13 +64,13 @@ class WeightsModel(Model):
         """The same model: a weight of zero cannot be left out without knowing what weights are for."""
         return self
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         # Nothing else in the file tells the number of weights, so the header states it for a check of the array.
         own = {name: getattr(self, name) for name in self.fields}
         return {**own, "n_weights": len(self.weights)}, {"weights": self.weights}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         n_weights = stored.checked({}, {"n_weights": whole(at_least=0)}).get("n_weights")
         own = {"labels": [], **{name: stored.header[name] for name in cls.fields}}
         return cls(weights=stored.vector("weights", np.float64, n_weights), summary=stored.header["summary"], **own)

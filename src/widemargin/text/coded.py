@@ -15,7 +15,7 @@ from widemargin.core.sparse import Rows, binary, boundaries, stack
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.text.alphabet import FeatureCounts, by_count
 from widemargin.text.columns import numbered
-from widemargin.text.extractor import Features, counts_of, new_numbers, renumbered, selected
+from widemargin.text.extractor import FeatureRows, counts_of, new_numbers, renumbered, selected
 from widemargin.text.hashing import hash_strings
 
 
@@ -102,7 +102,7 @@ class ColumnExtractor:
         """Their names."""
         return list(self.number)
 
-    def fit(self, X: Iterable[Compared]) -> Features:
+    def fit(self, X: Iterable[Compared]) -> FeatureRows:
         """Number the features that occur in the training data by falling count, then by key."""
         self.number = {}
         features = self._features(X, new=True)
@@ -121,7 +121,7 @@ class ColumnExtractor:
         """Number the features as a survey of all data found them, instead of by `fit`."""
         self.number = {name: k for each in vocabularies for k, name in enumerate(each.numbered(1).names)}
 
-    def transform(self, X: Iterable[Compared]) -> Features:
+    def transform(self, X: Iterable[Compared]) -> FeatureRows:
         """The known features of any documents."""
         return self._features(X, new=False)
 
@@ -141,12 +141,12 @@ class ColumnExtractor:
             raise stored.place.damaged("the names in its tensor names are not distinct")
         return cls(names)
 
-    def _features(self, X: Iterable[Compared], *, new: bool) -> Features:
+    def _features(self, X: Iterable[Compared], *, new: bool) -> FeatureRows:
         parts = [self._rows(columns, new=new) for columns in X]
         if any(len(part.values) for part in parts):
             parts = [part if len(part.values) else part._replace(values=np.ones(len(part.indices))) for part in parts]
         indptr = boundaries(len(part.indptr) - 1 for part in parts)
-        return Features(indptr, binary(stack(parts)) if parts else Rows(indptr, np.empty(0, np.int32), np.empty(0)))
+        return FeatureRows(indptr, binary(stack(parts)) if parts else Rows(indptr, np.empty(0, np.int32), np.empty(0)))
 
     def _rows(self, columns: Compared, *, new: bool) -> Rows:
         numbers, values = [], []

@@ -33,7 +33,7 @@ SHARE = 1 << 20
 """How many entries are renumbered together."""
 
 
-class Features(NamedTuple):
+class FeatureRows(NamedTuple):
     """Sequences as rows of features; sequence i holds the rows indptr[i]:indptr[i + 1]."""
 
     indptr: LongVector
@@ -53,7 +53,7 @@ Spell: TypeAlias = Callable[[Sequence[Alphabet]], list[str]]
 class Extended(NamedTuple):
     """The features of more training data, and the function that names them."""
 
-    features: Features
+    features: FeatureRows
     spell: Spell
 
 
@@ -64,7 +64,7 @@ class LookedUp(Protocol):
     def indptr(self) -> LongVector:
         """Where each sequence begins among the positions."""
 
-    def features(self, first: int, last: int) -> Features:
+    def features(self, first: int, last: int) -> FeatureRows:
         """The features of the sequences first:last."""
 
 
@@ -72,14 +72,14 @@ class LookedUp(Protocol):
 class Extracted:
     """Sequences whose features are already complete after the look-up."""
 
-    whole: Features
+    whole: FeatureRows
 
     @property
     def indptr(self) -> LongVector:
         """Where each sequence begins among the positions."""
         return self.whole.indptr
 
-    def features(self, first: int, last: int) -> Features:
+    def features(self, first: int, last: int) -> FeatureRows:
         """The features of the sequences first:last; for extractors without features on transitions."""
         (indptr, rows, _), n = self.whole, len(self.indptr) - 1
         if (first, last) == (0, n):
@@ -87,7 +87,7 @@ class Extracted:
         ends = rows.indptr[indptr[first] : indptr[last] + 1]
         here = slice(ends[0], ends[-1])
         part = Rows(ends - ends[0], rows.indices[here], rows.values[here] if len(rows.values) else rows.values)
-        return Features(indptr[first : last + 1] - indptr[first], part)
+        return FeatureRows(indptr[first : last + 1] - indptr[first], part)
 
 
 class Extractor(ABC):
@@ -104,7 +104,7 @@ class Extractor(ABC):
         return 0
 
     @abstractmethod
-    def fit(self, X: Any) -> Features:
+    def fit(self, X: Any) -> FeatureRows:
         """Number the features of the training sequences."""
 
     @property
@@ -132,7 +132,7 @@ class Extractor(ABC):
         """An extractor of these features and of those that occur at least `min_count` times in `X`."""
 
     @abstractmethod
-    def transform(self, X: Any) -> Features:
+    def transform(self, X: Any) -> FeatureRows:
         """The known features of any sequences."""
 
     def read(self, X: Any) -> LookedUp:
@@ -194,7 +194,7 @@ class NumberedFeatures(Extractor):
             return [f"hashed {row}" for row in range(self.index.size)]
         return self._spell(self.alphabets)
 
-    def fit(self, X: Any) -> Features:
+    def fit(self, X: Any) -> FeatureRows:
         """Number the features of the training sequences by falling count, then by key."""
         self.indexes = [self._new_index() for _ in self.indexes]
         features, self._spell = self.extend(X)
@@ -203,7 +203,7 @@ class NumberedFeatures(Extractor):
             return features
         orders = self.settle([counts_of(*each) for each in zip(features.groups, sizes, strict=True)])
         numbers = map(new_numbers, orders, sizes)
-        return Features(features.indptr, *map(renumbered, features.groups, numbers))
+        return FeatureRows(features.indptr, *map(renumbered, features.groups, numbers))
 
     def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
         """Number the features by their counts, and forget rare ones; return their numbers so far, in the new order."""

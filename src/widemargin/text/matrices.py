@@ -11,7 +11,7 @@ from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries, with_entries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.text.extractor import Extended, Extractor, Features
+from widemargin.text.extractor import Extended, Extractor, FeatureRows
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
@@ -35,7 +35,7 @@ class MatrixExtractor(Extractor):
         """How many features describe a position."""
         return (self.width or 0) if self.columns is None else len(self.columns)
 
-    def fit(self, X: Sequence[Any]) -> Features:
+    def fit(self, X: Sequence[Any]) -> FeatureRows:
         """Note the width of the training matrices."""
         matrices = (_numbers(given, f"sequence {i}", "position") for i, given in enumerate(X))
         self.width = next((int(matrix.shape[1]) for matrix in matrices if matrix.ndim == 2), 0)
@@ -43,7 +43,7 @@ class MatrixExtractor(Extractor):
         warn_of_scales(features.rows)
         return features
 
-    def transform(self, X: Sequence[Any]) -> Features:
+    def transform(self, X: Sequence[Any]) -> FeatureRows:
         """The non-zero entries of all matrices."""
         from scipy import sparse  # only this extractor needs it, and it is slow to import
 
@@ -70,7 +70,7 @@ class MatrixExtractor(Extractor):
         if self.columns is not None:
             joined = joined[:, self.columns]
         joined.eliminate_zeros()
-        return Features(boundaries(lengths), binary(_rows(joined)))
+        return FeatureRows(boundaries(lengths), binary(_rows(joined)))
 
     def extend(self, X: Sequence[Any]) -> Extended:
         """The features of more training sequences, as wide as the first ones."""

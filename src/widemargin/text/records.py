@@ -15,7 +15,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import places
-from widemargin.text.extractor import HASH_BITS, Extended, Features, ListedNames, NumberedFeatures
+from widemargin.text.extractor import HASH_BITS, Extended, FeatureRows, ListedNames, NumberedFeatures
 from widemargin.text.hashing import hash_strings
 from widemargin.text.vocabulary import Tables, Vocabulary
 
@@ -43,7 +43,7 @@ class RecordExtractor(NumberedFeatures):
         numbers = self._numbers(self.index.intern(hash_strings(strings)), codes)
         return Extended(_assemble(numbers, values, counts, indptr), partial(_spell_strings, strings))
 
-    def transform(self, X: Sequence[Sequence[Any]]) -> Features:
+    def transform(self, X: Sequence[Sequence[Any]]) -> FeatureRows:
         """The known features of any sequences."""
         found = self._of_plain_records(X)
         if found is not None:
@@ -51,7 +51,7 @@ class RecordExtractor(NumberedFeatures):
         strings, codes, values, counts, indptr = _flatten(X)
         return _assemble(self._numbers(self.index.lookup(hash_strings(strings)), codes), values, counts, indptr)
 
-    def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
+    def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> FeatureRows | None:
         """The known features if all records are lists of names, or all are dicts without lists or dicts in them.
 
         No loop in Python is needed for these. `_flatten` handles anything else, mistakes included.
@@ -112,9 +112,9 @@ def _spell_strings(strings: Sequence[str], alphabets: Sequence[Alphabet]) -> lis
     return names
 
 
-def _assemble(numbers: IntVector, values: FloatVector, counts: LongVector, indptr: LongVector) -> Features:
+def _assemble(numbers: IntVector, values: FloatVector, counts: LongVector, indptr: LongVector) -> FeatureRows:
     """Rows from a number (−1: unknown) and a value per entry, and the number of entries per position."""
-    return Features(indptr, Rows(*_known(numbers, values, counts)))
+    return FeatureRows(indptr, Rows(*_known(numbers, values, counts)))
 
 
 @kernel

@@ -15,7 +15,7 @@ from widemargin.core.stored import Stored, packed_strings
 from widemargin.text.alphabet import Alphabet, FeatureIndex, HashedIndex
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
-from widemargin.text.extractor import HASH_BITS, Extended, Features, NumberedFeatures, stored_alphabet
+from widemargin.text.extractor import HASH_BITS, Extended, FeatureRows, NumberedFeatures, stored_alphabet
 from widemargin.text.templates import (
     TEMPLATES,
     TRANSITION,
@@ -88,10 +88,10 @@ class TemplateExtractor(NumberedFeatures):
         read = X.only(*self.columns_read) if X.n_tokens else X
         groups = [templates for templates, _ in self._groups]
         return Extended(
-            Features(X.indptr, *map(rows_of, matrices)), partial(_spell_names, read, groups, self.resources)
+            FeatureRows(X.indptr, *map(rows_of, matrices)), partial(_spell_names, read, groups, self.resources)
         )
 
-    def transform(self, X: Columns) -> Features:
+    def transform(self, X: Columns) -> FeatureRows:
         """The known features of any sequences."""
         return self.read(X).features(0, X.n_sequences)
 

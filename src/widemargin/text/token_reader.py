@@ -21,7 +21,7 @@ from widemargin.core.sparse import Rows
 from widemargin.text.alphabet import FeatureIndex, number_of
 from widemargin.text.attributes import Attributes, Resources, WordFunction, function_of, is_mark
 from widemargin.text.columns import Columns
-from widemargin.text.extractor import Features
+from widemargin.text.extractor import FeatureRows
 from widemargin.text.hashing import combined, hash_strings, hash_values
 from widemargin.text.templates import AFTER, BEFORE, Atom, Template, check_attributes
 from widemargin.text.vocabulary import Tables, Token, Vocabulary
@@ -198,14 +198,14 @@ class ReadTokens:
         """The keys that are kept, a row per number of a token."""
         return self.tables[0]
 
-    def features(self, first: int, last: int) -> Features:
+    def features(self, first: int, last: int) -> FeatureRows:
         """The features of the sequences first:last, except those that are already in their tokens' own scores."""
         keys, _, *numbers = self.tables
         rows = [
             group.rows(self.tokens, self.indptr, first, last, keys, known, 0 if k else self.n_own)
             for k, (group, known) in enumerate(zip(self.groups, numbers, strict=True))
         ]
-        return Features(self.indptr[first : last + 1] - self.indptr[first], *rows)
+        return FeatureRows(self.indptr[first : last + 1] - self.indptr[first], *rows)
 
     def own(self, first: int, last: int) -> tuple[IntVector, FloatMatrix]:
         """The row number of each token's own scores in the sequences first:last, and the rows; both may be empty."""

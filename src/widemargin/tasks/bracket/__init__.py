@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import parameter
-from widemargin.tasks.tree_parameters import TreeParameters
+from widemargin.tasks.parameters import TreeParameters, parameter
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

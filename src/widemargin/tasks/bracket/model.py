@@ -204,7 +204,7 @@ class Bracketer(TreeModel, Alternatives):
         return header
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "Bracketer":
+    def _restore(cls, stored: Stored) -> "Bracketer":
         header = stored.header
         labels, hash_bits = header["labels"], header["hash_bits"]
         places = header["folded"], header["on_words"], header["on_spans"]

@@ -20,7 +20,7 @@ STEM = 12.0  # from a label down to the bar above its children
 NAMELESS = "()"  # stands for an empty label
 
 
-class Kind(NamedTuple):
+class NodeKind(NamedTuple):
     """The looks of a text."""
 
     size: float
@@ -28,14 +28,14 @@ class Kind(NamedTuple):
     weight: str = "normal"
 
 
-WORD, TAG, PHRASE = Kind(17.0, svg.INK), Kind(13.0, svg.FAINT), Kind(13.0, svg.ACCENT, "bold")
+WORD, TAG, PHRASE = NodeKind(17.0, svg.INK), NodeKind(13.0, svg.FAINT), NodeKind(13.0, svg.ACCENT, "bold")
 
 
-class Node(NamedTuple):
+class DrawnNode(NamedTuple):
     """A word, tag or constituent, and where its children are in the list of all nodes."""
 
     text: str
-    kind: Kind
+    kind: NodeKind
     children: list[int]
 
 
@@ -49,7 +49,7 @@ def brackets_picture(tree: Tree) -> Picture:
         rooms[i] = max(strips[i], svg.width_of(text, kind.size))
     floor = LEVEL * levels[0] + PHRASE.size
     xs, ys = [rooms[0] / 2] * len(nodes), [floor - LEVEL * level for level in levels]
-    written: dict[Kind, list[Text]] = {PHRASE: [], TAG: [], WORD: []}
+    written: dict[NodeKind, list[Text]] = {PHRASE: [], TAG: [], WORD: []}
     branches = []
     for i, (text, kind, children) in enumerate(nodes):
         written[kind].append(Text(xs[i], ys[i], text))
@@ -102,9 +102,9 @@ def brackets_lines(tree: Tree) -> list[str]:
     return found
 
 
-def _nodes(tree: Tree) -> list[Node]:
+def _nodes(tree: Tree) -> list[DrawnNode]:
     """All nodes of the tree, each before those below it, from left to right."""
-    nodes: list[Node] = []
+    nodes: list[DrawnNode] = []
     waiting: list[tuple[Tree | str, int]] = [(tree, -1)]
     while waiting:
         each, parent = waiting.pop()
@@ -112,7 +112,7 @@ def _nodes(tree: Tree) -> list[Node]:
             nodes[parent].children.append(len(nodes))
         if isinstance(each, Tree):
             waiting += [(child, len(nodes)) for child in reversed(each.children)]
-            nodes.append(Node(shown(each.label) or NAMELESS, PHRASE if each.word is None else TAG, []))
+            nodes.append(DrawnNode(shown(each.label) or NAMELESS, PHRASE if each.word is None else TAG, []))
         else:
-            nodes.append(Node(shown(each), WORD, []))
+            nodes.append(DrawnNode(shown(each), WORD, []))
     return nodes

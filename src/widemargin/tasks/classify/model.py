@@ -139,12 +139,12 @@ class LinearModel(Tallied, Probable):
         used = (self.W != 0.0).any(axis=1)
         return replace(self, extractor=self.extractor.keep(used), W=self.W[used])
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
         return {"features": described}, tensors | {"weights": self.W, "bias": self.bias, "pairs": self.pairs}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         labels, extractor = stored.header["labels"], MatrixExtractor.restore(stored.part("features"))
         n = len(labels)
         W = stored.tensor("weights", np.float64, (extractor.n_features, n))

@@ -33,7 +33,7 @@ from widemargin.structures.forest import Documents
 from widemargin.tasks.clusters import check_list
 from widemargin.text.alphabet import FeatureCounts
 from widemargin.text.coded import Coded, Column, ColumnExtractor, common_members, crossed, same
-from widemargin.text.extractor import Features
+from widemargin.text.extractor import FeatureRows
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.mentions import Mentions, agrees, classes, closest, copular, described, initials_match, overlap
 from widemargin.text.records import RecordExtractor
@@ -110,7 +110,7 @@ class PairExtractor:
         """The features of a piece of the training documents."""
         found: list[FeatureCounts] = []
 
-        def extract(given: Any) -> Features:
+        def extract(given: Any) -> FeatureRows:
             given = list(given)
             found.extend(self.inner.survey(given))
             return self.inner.fit(given)
@@ -148,7 +148,7 @@ class PairExtractor:
             raise stored.place.damaged(f"its features of {header['kind']} do not fit together")
         return cls(header["kind"], INNER[header["form"]].restore(stored), header["fields"])
 
-    def _documents(self, X: Sequence[Any], extract: Callable[[Any], Features]) -> Documents:
+    def _documents(self, X: Sequence[Any], extract: Callable[[Any], FeatureRows]) -> Documents:
         self._check(X)
         found = [_size_and_pairs(i, document) for i, document in enumerate(X)]
         sizes, numbers = [n for n, _ in found], [pairs for _, pairs in found]

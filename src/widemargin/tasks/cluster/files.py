@@ -32,7 +32,7 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster.features import Pairs
 from widemargin.tasks.clusters import open_document

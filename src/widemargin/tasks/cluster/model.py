@@ -148,12 +148,12 @@ class ClusterModel(ClusteringModel):
         used[-1] = True
         return replace(self, extractor=self.extractor.keep(used), weights=self.weights[used])
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = self.extractor.describe()
         return {"features": described, "decoder": self.decoder}, tensors | {"weights": self.weights}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         extractor = PairExtractor.restore(stored.part("features"))
         weights = stored.vector("weights", np.float64, extractor.n_features)
         return cls([], extractor, weights, stored.header["decoder"], summary=stored.header["summary"])

@@ -19,7 +19,7 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.clusters import check_clusters, open_document
 from widemargin.tasks.files import Files, Likeness

@@ -160,7 +160,7 @@ class CoreferenceModel(HashedModel, ClusteringModel):
         }
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header = stored.header
         extractor = LinkExtractor(tuple(header["templates"]), header["hash_bits"], header["max_antecedents"])
         _ = extractor.in_order  # templates that are not understood are an error at once

@@ -180,15 +180,15 @@ class LinkVotes:
         links = extractor.links([document])
         self.keys, self.templates = links.keys, extractor.in_order
         self.scores = links.scores_of_all(w)
-        self._described = described(document)
-        self._atoms = Atoms(mention_columns([document], [self._described]), Resources())
+        self._description = described(document)
+        self._atoms = Atoms(mention_columns([document], [self._description]), Resources())
 
     def option(self, m: int, a: int) -> Option:
         """The link of two mentions, and its votes."""
         end, reach = int(self.keys.pairs[m + 1]), int(self.keys.pairs[m + 1] - self.keys.pairs[m])
         if not 0 < m - a <= reach:
             raise WidemarginError(f"the model does not look as far back as from mention {m + 1} to {a + 1}")
-        values = measures_of(self._described, np.array([a]), np.array([m]))
+        values = measures_of(self._description, np.array([a]), np.array([m]))
         spelt = {name: MEASURES[name][int(codes[0])] for name, codes in values.items()}
         places = link_features(self.keys, m, end - (m - a))
         tokens: dict[str, int | str] = {"mention": m, "antecedent": a}

@@ -25,7 +25,7 @@ from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
 from widemargin.core.sparse import NO_ROWS, Rows, boundaries, coalesce, new_table, stack
-from widemargin.decoders.windows import Coded, Windows, best_windows, group_numbers, window_scores, windows_of
+from widemargin.decoders.windows import CodedLetters, Windows, best_windows, group_numbers, window_scores, windows_of
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.part_rows import distinct, runs
 from widemargin.tasks.motif.seeds import seed_windows
@@ -73,7 +73,7 @@ def n_contexts(n_letters: int, order: int) -> int:
     return count
 
 
-def code(texts: Sequence[str], letters: str, order: int) -> Coded:
+def code(texts: Sequence[str], letters: str, order: int) -> CodedLetters:
     """Sequences as numbers; small letters count as capitals unless the alphabet has small letters."""
     n = len(letters)
     numbers = np.full(256, n, dtype=np.int8)
@@ -100,7 +100,7 @@ def code(texts: Sequence[str], letters: str, order: int) -> Coded:
     for back in range(order):
         starts = indptr[:-1] + back
         whole[starts[starts < indptr[1:]]] = False
-    return Coded(codes, group_numbers(codes, n), np.where(whole, contexts, count).astype(np.int32), indptr)
+    return CodedLetters(codes, group_numbers(codes, n), np.where(whole, contexts, count).astype(np.int32), indptr)
 
 
 def checked_letters(X: Sequences, letters: str) -> Sequences:
@@ -164,7 +164,9 @@ class Shape(NamedTuple):
 
 
 @kernel
-def _append_window(coded: Coded, begin: int, strand: int, value: float, shape: Shape, psi: Rows, write: int) -> int:
+def _append_window(
+    coded: CodedLetters, begin: int, strand: int, value: float, shape: Shape, psi: Rows, write: int
+) -> int:
     """Append value · φ of the window at `begin`, letter by letter; return where the entries end."""
     length, n = shape.length, shape.n_letters
     for j in range(length):
@@ -181,7 +183,7 @@ def _append_window(coded: Coded, begin: int, strand: int, value: float, shape: S
 
 
 @kernel
-def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: LongVector, shape: Shape) -> Rows:
+def _differences(coded: CodedLetters, batch: IntVector, gold: LongVector, outputs: LongVector, shape: Shape) -> Rows:
     """φ(gold) − φ(output) for every example of the batch."""
     room = len(batch) * 4 * shape.length
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
@@ -202,7 +204,7 @@ def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: Long
 
 
 @kernel
-def _weighted_sum(coded: Coded, i: int, weights: FloatMatrix, shape: Shape, sums: FloatVector) -> None:
+def _weighted_sum(coded: CodedLetters, i: int, weights: FloatMatrix, shape: Shape, sums: FloatVector) -> None:
     """Write sums = Σ weights[h, strand] φ(window) over the windows of sequence i, an entry per weight."""
     begin, n_matrix = coded.indptr[i], shape.length * shape.n_letters
     sums[:] = 0.0
@@ -233,7 +235,7 @@ class MotifExamples:
 
     exact = True
 
-    def __init__(self, coded: Coded, shape: Shape, positive: BoolVector | None = None) -> None:
+    def __init__(self, coded: CodedLetters, shape: Shape, positive: BoolVector | None = None) -> None:
         self.coded, self.n_examples = coded, len(coded.indptr) - 1
         self.n_windows = np.maximum(np.diff(coded.indptr) - shape.length + 1, 0)
         self.shape, self.n_weights = shape, shape.n_weights
@@ -243,7 +245,7 @@ class MotifExamples:
         self.work = 0.002 * self.n_windows * shape.length * shape.n_strands
         self._check(coded)
 
-    def _check(self, coded: Coded) -> None:
+    def _check(self, coded: CodedLetters) -> None:
         if self.shape.length < 1:
             raise DataError(f"a motif has at least one letter, not {self.shape.length}")
         for numbers, most in ((coded.letters, self.shape.n_letters), (coded.contexts, self.shape.n_contexts)):

@@ -14,7 +14,7 @@ from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
 from widemargin.metrics import accuracy, label_scores, quotient
 from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
 from widemargin.text.sequences import Sequences, Span

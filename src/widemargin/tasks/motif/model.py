@@ -18,8 +18,8 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import area_under_curve, label_scores
 from widemargin.report.evaluation import Evaluation, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
 from widemargin.report.svg import page
+from widemargin.report.text import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
@@ -267,12 +267,12 @@ class MotifModel(Answers):
         """The same model: all its weights may matter."""
         return self
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         tensors = {"matrix": self.matrix, "background": self.background}
         return self.reads._asdict(), tensors | {"found": self.found, "frequencies": self.frequencies}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header = stored.header
         reads = Reads(letters_of(header["letters"]), *(header[name] for name in Reads._fields[1:]))
         n = len(reads.letters)

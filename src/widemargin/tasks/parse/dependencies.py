@@ -34,14 +34,14 @@ Place = Callable[[int], str]
 """Says where a token is, given its number counted over all sentences."""
 
 
-class Dependencies(NamedTuple):
+class DependencyRows(NamedTuple):
     """The head and the relation of every token; heads count from 1 within their sentence, and 0 is the root."""
 
     heads: IntVector
     labels: Column
 
 
-def arcs(given: Document | Columns) -> Dependencies:
+def arcs(given: Document | Columns) -> DependencyRows:
     """The trees in the columns `head` and `deprel`.
 
     >>> X = Columns({"head": Column.of(["2", "0"]), "deprel": Column.of(["det", "root"])}, np.array([0, 2]))
@@ -62,7 +62,7 @@ def arcs(given: Document | Columns) -> Dependencies:
     return _checked(numbers[heads.codes], labels, columns.indptr, place)
 
 
-def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
+def as_arcs(sizes: Sequence[int], y: Any) -> DependencyRows:
     """The trees in `y`, which has a list of (head, relation) for each sentence; `sizes` has their numbers of tokens.
 
     >>> as_arcs([2], [[(2, "det"), (0, "root")]]).labels.strings()
@@ -82,16 +82,16 @@ def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
     return _checked(heads, Column.of([arc.label for arc in flat]), indptr, partial(place_of, indptr=indptr, source="y"))
 
 
-def as_dependencies(columns: Columns, y: Any) -> Dependencies:
-    """Gold trees for these sentences: `Dependencies`, or for each sentence a list of (head, label)."""
-    if not isinstance(y, Dependencies):
+def as_dependencies(columns: Columns, y: Any) -> DependencyRows:
+    """Gold trees for these sentences: `DependencyRows`, or for each sentence a list of (head, label)."""
+    if not isinstance(y, DependencyRows):
         return as_arcs(np.diff(columns.indptr).tolist(), y)
     if len(y.heads) != columns.n_tokens:
         raise DataError(f"{columns.source} has {columns.n_tokens} tokens, but there are {len(y.heads)} heads")
     return y
 
 
-def arc_lists(dependencies: Dependencies, indptr: LongVector) -> list[list[Arc]]:
+def arc_lists(dependencies: DependencyRows, indptr: LongVector) -> list[list[Arc]]:
     """The trees as lists of arcs, one per sentence."""
     heads, labels = dependencies
     return split(list(map(Arc, heads.tolist(), labels.strings())), indptr)
@@ -130,7 +130,7 @@ class ParseFiles(Files):
         return counted_evaluation(arc_counts(right, found, None if punctuation else X.sequences("word")), {})
 
 
-def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> Dependencies:
+def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> DependencyRows:
     """Heads and labels, checked to be trees."""
     sizes = np.diff(indptr)
     first, size = np.repeat(indptr[:-1], sizes), np.repeat(sizes, sizes)
@@ -155,7 +155,7 @@ def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place
         place,
         lambda t: f"the head of token {token[t]}, {heads[t]}, leads back to this token and never to the root",
     )
-    return Dependencies(heads.astype(np.int32), labels)
+    return DependencyRows(heads.astype(np.int32), labels)
 
 
 def _ancestor(heads: LongVector, first: LongVector, longest: int) -> LongVector:

@@ -17,7 +17,7 @@ from widemargin.structures.dependencies import WITH_GRANDPARENTS
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.parse import ParserParameters
-from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, as_dependencies
+from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, as_dependencies
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import (
     ARC_TEMPLATES,
@@ -108,7 +108,7 @@ def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtract
     return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
 
 
-def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: Dependencies) -> Score:
+def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: DependencyRows) -> Score:
     labels = _numbers(gold.labels.values, model.labels)[gold.labels.codes]
     examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
 

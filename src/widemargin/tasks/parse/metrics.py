@@ -14,7 +14,7 @@ from unicodedata import category
 from widemargin.errors import DataError
 from widemargin.metrics import Score, counted, quotient
 from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.text.trees import Arc
 
 ROOT = "root"

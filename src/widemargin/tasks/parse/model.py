@@ -21,7 +21,7 @@ from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.structures.dependencies import KINDS
 from widemargin.tasks.answers import LEAST
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
+from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees, tree_examples
 from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.features import ArcExtractor
@@ -134,7 +134,7 @@ class Parser(TreeModel):
         """Attachment scores."""
         return self.with_tag_accuracy(counted_evaluation(*tally), tally.counts)
 
-    def gold(self, document: Document, X: Columns) -> Dependencies:
+    def gold(self, document: Document, X: Columns) -> DependencyRows:
         """The trees in the columns `head` and `deprel`."""
         return arcs(document)
 
@@ -201,7 +201,7 @@ class Parser(TreeModel):
         }
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "Parser":
+    def _restore(cls, stored: Stored) -> "Parser":
         header = stored.header
         labels, bits = header["labels"], header["hash_bits"]
         templates = {part: texts for part, texts in header["templates"].items() if part in PARTS}

@@ -24,7 +24,7 @@ from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, Table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries

@@ -150,12 +150,12 @@ class RankingModel(Model):
         used = self.w != 0.0
         return replace(self, extractor=self.extractor.keep(used), weights=self.w[used])
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
         return {"features": described, **self.settings._asdict()}, tensors | {"weights": self.w}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header, extractor = stored.header, MatrixExtractor.restore(stored.part("features"))
         if header["labels"] != [cls.label]:
             raise DataError(f"labels is {header['labels']!r:.60}, not {[cls.label]!r}")

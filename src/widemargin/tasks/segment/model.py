@@ -274,12 +274,12 @@ class SegmentModel(TokenModel[SegmentExamples]):
         )
         return replace(self, extractor=extractor, weights=kept)
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = self.extractor.describe()
         return {"features": described, "max_lengths": list(self.max_lengths)}, tensors | self.weights.tensors()
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "SegmentModel":
+    def _restore(cls, stored: Stored) -> "SegmentModel":
         labels, lengths = stored.header["labels"], tuple(stored.header["max_lengths"])
         extractor = SegmentExtractor.restore(stored.part("features"))
         shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, lengths)

@@ -26,7 +26,7 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, name_of, shortened
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, overall, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.summarise.features import Summary, Topic

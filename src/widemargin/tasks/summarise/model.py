@@ -194,12 +194,12 @@ class SummaryModel(Model):
         """The model itself: it has a few dozen weights."""
         return self
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         limits = {"time_limit": self.limits.seconds, "node_limit": self.limits.nodes}
         return {**self.settings._asdict(), **limits, "features": list(NAMES)}, {"weights": self.weights}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header = stored.header
         if header["features"] != list(NAMES):
             raise WidemarginError("its features are not those of this version")

@@ -30,7 +30,7 @@ from widemargin.tasks.token_training import assemble, dev_score, extractor_for, 
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
-from widemargin.text.extractor import Extractor, Features
+from widemargin.text.extractor import Extractor, FeatureRows
 from widemargin.text.inputs import as_columns, choose_extractor, lengths, prepared
 from widemargin.text.labels import (
     Encoded,
@@ -181,7 +181,7 @@ def _second_pass(
 
 
 def _examples(
-    chain: ChainShape, features: Features, encoded: Encoded | None = None, costs: FloatMatrix | None = None
+    chain: ChainShape, features: FeatureRows, encoded: Encoded | None = None, costs: FloatMatrix | None = None
 ) -> ChainExamples:
     indptr, rows, transition_rows = features.indptr, features.rows, features.transition_rows
     if encoded is not None and len(encoded.sets):
@@ -288,7 +288,7 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     >>> tagger.score(X, y)
     1.0
     >>> tagger.strongest("VERB", 1)
-    Features for and against VERB
+    FeatureRows for and against VERB
       +0.257 suffix1=s  -0.084 suffix1=t
     Transitions
       +0.159 NOUN → VERB  -0.199 VERB → DET

@@ -266,7 +266,7 @@ class Tagger(TokenModel[ChainExamples]):
         kept = weights._replace(thin_emission=thin, conditional=weights.conditional[used[n:]])
         return replace(self, extractor=extractor, weights=kept)
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
         tensors |= self.weights.tensors()
         header = {"features": described} | ({} if self.scheme == "given" else {"scheme": self.scheme})
@@ -276,7 +276,7 @@ class Tagger(TokenModel[ChainExamples]):
         return {**header, NEARBY: self.first.nearby, **carried}, tensors | more
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "Tagger":
+    def _restore(cls, stored: Stored) -> "Tagger":
         labels, extractor = stored.header["labels"], restore(stored.part("features"))
         weights = ChainShape(len(labels), extractor.n_features, extractor.n_transition_features).restored(stored)
         first, scheme = _restored_first(stored, extractor), stored.header.get("scheme", "given")
