@@ -17,7 +17,7 @@ SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/
 KERNELS := tests/test_compiler.py tests/test_kernel_cache.py tests/decoders/test_viterbi.py \
 	-k 'not training or dcd'
 
-.PHONY: demo test docs package lowest newest bench papers fuzz check clean
+.PHONY: demo test quick docs package lowest newest bench papers fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
@@ -26,6 +26,9 @@ test: $(VENV)/.test check
 	$(BIN)/python -m pytest $(WORKERS)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(WORKERS) -m interpreted tests
 	WIDEMARGIN_COMPILER=plain $(BIN)/python -m pytest $(WORKERS) $(KERNELS)
+
+quick: $(VENV)/.test   # what one runs while working
+	$(BIN)/python -m pytest $(WORKERS) --quick tests
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -36,8 +36,8 @@ def widemargin_train(data: Path, model: Path, **settings: Any) -> dict[str, Any]
     """File → trained model on disk."""
     begin = perf_counter()
     from widemargin.files.formats import read
-    from widemargin.tasks.tag.compile import compile_tags
-    from widemargin.tasks.tag.parameters import TaggerParameters
+    from widemargin.tasks.tag import TaggerParameters
+    from widemargin.tasks.tag.estimator import compile_tags
     from widemargin.tasks.training import Data, train
 
     imported = perf_counter()
@@ -175,8 +175,8 @@ def role_threads(data: Path, model: Path) -> dict[str, Any]:
     from widemargin import Problem, Stop, fit
     from widemargin.files.formats import read
     from widemargin.solvers import SOLVERS
-    from widemargin.tasks.tag.compile import compile_tags
-    from widemargin.tasks.tag.parameters import TaggerParameters
+    from widemargin.tasks.tag import TaggerParameters
+    from widemargin.tasks.tag.estimator import compile_tags
     from widemargin.tasks.training import Data
 
     columns = read(data / "train.conllu").columns

@@ -36,13 +36,12 @@ from widemargin.core.rounds import Rounds
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.cluster.compile import cluster_numbers
+from widemargin.tasks.cluster.estimator import cluster_numbers
 from widemargin.tasks.cluster.features import PairExtractor
-from widemargin.tasks.cluster.model import predicted as clusters_predicted
+from widemargin.tasks.clusters import predict_clusters
 from widemargin.tasks.coreference.examples import AntecedentExamples, ErrorCosts, Links, link_features
 from widemargin.tasks.coreference.features import LinkExtractor
 from widemargin.tasks.coreference.files import entity_numbers, read_texts
-from widemargin.tasks.coreference.model import predicted
 from widemargin.text.mentions import Mentions
 
 HERE = Path(__file__).resolve()
@@ -99,7 +98,7 @@ def antecedents(parts: dict[str, Part], objective: str, *, C: float, false_new: 
     problem = Problem(examples, OBJECTIVES[objective], C=C, loss="hinge" if smooth else "squared_hinge")
     stop = Stop(epochs=15) if smooth else Stop(epochs=10, gap=0.05)
     solution = fit_best(problem, SOLVERS["lbfgs" if smooth else "dcd"], stop=stop, rounds=Rounds(most=3))
-    return lambda part: predicted(AntecedentExamples(parts[part].links), solution.w)
+    return lambda part: predict_clusters(AntecedentExamples(parts[part].links), solution.w)
 
 
 def forest(parts: dict[str, Part], *, C: float, r: float) -> Predict:
@@ -107,7 +106,7 @@ def forest(parts: dict[str, Part], *, C: float, r: float) -> Predict:
     n = parts["train"].links.n_weights
     examples = ForestExamples(parts["train"].links, n, entity_numbers(*parts["train"][:2]), penalty=r)
     solution = fit_best(Problem(examples, C=C), SOLVERS["dcd"], stop=Stop(epochs=12, gap=0.05), rounds=Rounds(most=3))
-    return lambda part: predicted(ForestExamples(parts[part].links, n), solution.w)
+    return lambda part: predict_clusters(ForestExamples(parts[part].links, n), solution.w)
 
 
 def cluster_task(parts: dict[str, Part]) -> Callable[..., Predict]:
@@ -120,7 +119,7 @@ def cluster_task(parts: dict[str, Part]) -> Callable[..., Predict]:
         examples = ForestExamples(documents["train"], extractor.n_features, gold, penalty=r)
         stop = Stop(epochs=25, gap=0.05)
         solution = fit_best(Problem(examples, C=C), SOLVERS["bundle"], stop=stop, rounds=Rounds(most=5))
-        return lambda part: clusters_predicted(ForestExamples(documents[part], extractor.n_features), solution.w)
+        return lambda part: predict_clusters(ForestExamples(documents[part], extractor.n_features), solution.w)
 
     return train
 
@@ -164,7 +163,7 @@ def mention_pairs(parts: dict[str, Part]) -> Callable[..., Predict]:
                 begin, end = links.keys.pairs[m : m + 2]
                 if end > begin and scores[begin:end].max() > 0.0:
                     outputs[m] = np.argmax(scores[begin:end][::-1]) + 1  # of equals the closest
-            entities = AntecedentExamples(links).entities_of(outputs)
+            entities = AntecedentExamples(links).trees(outputs)
             return [
                 entities[a:b].tolist() for a, b in zip(links.keys.documents, links.keys.documents[1:], strict=False)
             ]

@@ -21,8 +21,8 @@ import numpy as np
 from widemargin.core.solution import relative_gap
 from widemargin.files.formats import read
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()

@@ -25,8 +25,8 @@ from widemargin import SequenceTagger
 from widemargin.core.loop import Stop, fit
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()

@@ -34,7 +34,7 @@ import defaults
 import numpy as np
 
 from widemargin import Callback, Stop, fit
-from widemargin.parts.choice import part_of
+from widemargin.parts import part_of
 from widemargin.parts.cocoa import Cocoa
 from widemargin.parts.consensus import Consensus
 from widemargin.parts.part import Part
@@ -42,8 +42,8 @@ from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()

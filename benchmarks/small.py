@@ -29,10 +29,10 @@ from widemargin.data.generators import addresses, matchings
 from widemargin.files.formats import read
 from widemargin.solvers import SOLVERS
 from widemargin.structures.custom import CustomExamples
+from widemargin.tasks.classify import ClassifierParameters
 from widemargin.tasks.classify.compile import compile_classes
-from widemargin.tasks.classify.parameters import ClassifierParameters
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 ADDRESSES = (20, 150, 500)

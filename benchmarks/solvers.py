@@ -26,12 +26,12 @@ from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch
 from widemargin.files.formats import read
 from widemargin.report.comparison import compare
-from widemargin.report.verdict import Run, judge
+from widemargin.report.verdict import SolverRun, judge
 from widemargin.solvers import SOLVERS, named_solver
 from widemargin.tasks.parameters import PRESETS
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 HERE = Path(__file__).resolve()
@@ -89,10 +89,10 @@ def warm(examples: Any, names: Any, loss: str | None = None) -> None:
         fit(small, named_solver(name), stop=Stop(epochs=12, gap=None), audit=True)
 
 
-def race(examples: Any, name: str, loss: str, stop: Stop) -> Run:
+def race(examples: Any, name: str, loss: str, stop: Stop) -> SolverRun:
     problem = problem_for(examples, name, loss)
     solution = fit(problem, named_solver(name), stop=stop, audit=True)
-    return Run(name, None, solution.trace, solution.stopped)
+    return SolverRun(name, None, solution.trace, solution.stopped)
 
 
 def seconds_to(trace: tuple[Epoch, ...], reached: Callable[[Epoch], bool]) -> float | None:
@@ -118,7 +118,7 @@ def gaps(name: str, examples: Any, runs: int, seconds: float) -> dict[str, Any]:
                 last = traces[each][-1][-1]
                 print(f"  {name} {loss} {each}: gap {last.gap:.3g} after {last.seconds:.1f} s", flush=True)
         table: dict[str, Any] = {}
-        every = [Run(each, None, trace) for each in names for trace in traces[each]]
+        every = [SolverRun(each, None, trace) for each in names for trace in traces[each]]
         judged = {id(verdict.run.trace): verdict for verdict in judge(every)}
         for each in names:
             row: dict[str, Any] = {

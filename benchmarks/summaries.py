@@ -26,7 +26,7 @@ from scipy.stats import wilcoxon
 from widemargin import Summariser
 from widemargin.decoders.coverage import best_items
 from widemargin.summaries import rouge, words
-from widemargin.tasks.summarise.features import ENGLISH, Settings, Topic, candidates_of, concept_counts
+from widemargin.tasks.summarise.features import ENGLISH, SummarySettings, Topic, candidates_of, concept_counts
 from widemargin.tasks.summarise.files import read_topics
 
 GRID, FOLDS = (0.1, 1.0, 10.0), 5
@@ -58,7 +58,7 @@ def first_words(topic: Topic, length: int) -> str:
 
 def by_frequency(topic: Topic, length: int, *, content_only: bool) -> str:
     """The sentences whose pairs of words are in the most sentences."""
-    settings, stop_words = Settings(length, 2, True, False, ENGLISH), set(ENGLISH)
+    settings, stop_words = SummarySettings(length, 2, True, False, ENGLISH), set(ENGLISH)
     counts = concept_counts((line for document in topic.documents for line in document), settings)
     worth = {pair: n for pair, n in counts.items() if not (content_only and stop_words.issuperset(pair))}
     extract, places = candidates_of(topic, settings, worth)

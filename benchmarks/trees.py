@@ -39,13 +39,13 @@ from widemargin.files.formats import read
 from widemargin.objectives import Margin
 from widemargin.solvers import named_solver
 from widemargin.tasks.base import load_model
-from widemargin.tasks.bracket.compile import compile_brackets
+from widemargin.tasks.bracket import BracketerParameters
+from widemargin.tasks.bracket.estimator import compile_brackets
 from widemargin.tasks.bracket.metrics import bracket_scores
-from widemargin.tasks.bracket.parameters import BracketerParameters
-from widemargin.tasks.parse.compile import compile_trees
+from widemargin.tasks.parse import ParserParameters
 from widemargin.tasks.parse.dependencies import arc_lists, arcs
+from widemargin.tasks.parse.estimator import compile_trees
 from widemargin.tasks.parse.metrics import attachment_scores
-from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.tasks.training import Data
 from widemargin.text.columns import Columns
 

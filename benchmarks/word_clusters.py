@@ -18,8 +18,7 @@ import numpy as np
 from widemargin import SequenceTagger
 from widemargin.files.document import label_column
 from widemargin.files.formats import read
-from widemargin.text.bigrams import BigramCounter, in_batches
-from widemargin.text.word_clusters import cluster_words, clustered, enough_words
+from widemargin.text.word_clusters import BigramCounter, cluster_words, clustered, enough_words, in_batches
 
 CLASSES, LENGTH = 40, 20
 Sentences = list[list[str]]

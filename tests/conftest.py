@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
@@ -61,6 +62,7 @@ settings.register_profile(
     "repeatable", settings.get_profile("patient"), derandomize=True, max_examples=15 if INTERPRETED else 100
 )
 settings.register_profile("thorough", settings.get_profile("patient"), max_examples=2000)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=10)
 settings.load_profile("repeatable")
 
 
@@ -70,3 +72,33 @@ def ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+ROWS = 2
+"""How many rows of a parametrised test `make quick` runs."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--quick`: what one runs while working."""
+    parser.addoption("--quick", action="store_true", help=f"no slow tests, no corpora, {ROWS} rows of each table")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Few examples of what Hypothesis draws, if time is short."""
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes long if asked to."""
+    if not config.getoption("--quick"):
+        return
+    rows: Counter[str] = Counter()
+    chosen, left = [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        long = item.get_closest_marker("slow") or item.get_closest_marker("corpus")
+        rows[test] += not long
+        (left if long or rows[test] > ROWS else chosen).append(item)
+    items[:] = chosen
+    config.hook.pytest_deselected(items=left)

@@ -12,8 +12,8 @@ from widemargin._jit import kernel
 from widemargin.core.loop import fit
 from widemargin.data.generators import addresses
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 layered = pytest.mark.skipif(_jit._WAY != "layered", reason="looks at kernels as widemargin._compiler makes them")

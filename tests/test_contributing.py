@@ -48,7 +48,7 @@ def examples() -> ClassExamples:
 
 def test_the_page_has_an_example_of_each() -> None:
     assert set(ROWS) == {"plain-perceptron", "scaled-margin", "slashes", "threshold"}
-    assert len(FILES) == 8
+    assert len(FILES) == 4
 
 
 @pytest.mark.usefixtures("added")

@@ -6,8 +6,8 @@ from helpers import corpus
 from widemargin.files.document import label_column
 from widemargin.files.formats import read
 from widemargin.metrics import accuracy, span_scores
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 from widemargin.tasks.training import train as train_model
 

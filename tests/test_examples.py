@@ -16,6 +16,8 @@ from widemargin.data.generators import matchings
 from widemargin.structures.custom import CustomExamples
 from widemargin.testing import check_structure
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "examples"
 
 

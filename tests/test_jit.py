@@ -158,7 +158,7 @@ def test_a_kernel_is_known_by_all_that_its_file_imports_and_by_nothing_else(pack
     viterbi, examples = package / "decoders" / "viterbi.py", package / "tasks" / "tag" / "features.py"
 
     def digests():
-        for each in (_kernel_cache.sources_digest, _kernel_cache._imported, _kernel_cache._source):
+        for each in (_kernel_cache.sources_digest, _kernel_cache._imports_of, _kernel_cache._source):
             each.cache_clear()
         return [_kernel_cache.sources_digest(str(file)) for file in (viterbi, examples)]
 

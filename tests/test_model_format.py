@@ -67,7 +67,7 @@ def test_additions_are_ignored(tmp_path: Path) -> None:
 
 def test_the_page_names_every_structure_and_its_fields() -> None:
     for structure, kind in kinds():
-        model = kind.load("model")
+        model = kind.model()
         assert {*model.fields, *model.perhaps} - {"labels"} <= named(section(structure)) | {"features"}, structure
     assert {f"`{structure}`" for structure, _ in kinds()} <= {each for title in TITLES for each in title.split()}
 

@@ -18,8 +18,8 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.files.formats import read
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.columns import Column, Columns
 from widemargin.text.spans import spans

@@ -13,7 +13,7 @@ from widemargin._types import IntVector
 from widemargin.core.examples import Differences
 from widemargin.core.sparse import Rows
 from widemargin.files.formats import read
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.tag.features import ChainExamples
 from widemargin.text.spans import bio
 from widemargin.text.templates import DEFAULT_TEMPLATES

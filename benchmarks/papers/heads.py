@@ -6,7 +6,7 @@ from experiment import SEED, Bench
 from unlabelled import unlabelled
 
 from widemargin import DependencyParser
-from widemargin.tasks.parse.dependencies import Dependencies, arc_lists
+from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists
 from widemargin.text.columns import Columns
 
 FILES = {"danish": "cdt-danish/{}.conll", "swedish": "ud-swedish-talbanken/{}.conllu"}
@@ -16,7 +16,7 @@ CHOICES = {"margin": (0.01, 0.1, 1.0), "positions": (0.001, 0.01, 0.1)}
 TO_CHOOSE_BY, EPOCHS = 800, 8
 
 
-def load(bench: Bench, language: str, part: str, most: int | None = None) -> tuple[Columns, Dependencies]:
+def load(bench: Bench, language: str, part: str, most: int | None = None) -> tuple[Columns, DependencyRows]:
     """The first sentences of a file, and their heads without relations."""
     return unlabelled(bench.data / FILES[language].format(part), most)
 

@@ -19,10 +19,10 @@ import numpy as np
 from experiment import SEED
 
 from widemargin._threads import one_blas_thread
-from widemargin.core.completion import begin, complete, shifts
 from widemargin.core.examples import Latent
 from widemargin.core.problem import Problem
 from widemargin.core.restarts import completing
+from widemargin.core.rounds import begin, complete, shifts
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import MIRA, AdaGrad, CuttingPlane, OnlineCuttingPlane, Perceptron
 from widemargin.tasks.training import Compiled

@@ -58,7 +58,7 @@ class Panel:
 def compiled(task: str, train: tuple[Any, Any], dev: tuple[Any, Any], kind: int = 0, **options: Any) -> Compiled[Any]:
     """The data of a task, compiled with its default features."""
     row = list(named(task).kinds.values())[kind]
-    found: Compiled[Any] = row.load("compile")(row.load("parameters")(n_jobs=1, **options), Data(*train, dev=dev))
+    found: Compiled[Any] = row.compile(row.parameters(n_jobs=1, **options), Data(*train, dev=dev))
     return found
 
 

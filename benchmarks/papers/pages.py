@@ -12,7 +12,7 @@ from experiment import Block, Claim, Paper, Picture, Table
 from PIL import Image
 
 from widemargin.core.atomic import replacing
-from widemargin.report.html import web_page
+from widemargin.report.svg import web_page
 
 STYLE = """
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; margin: 0.5rem 0 1.25rem; }

@@ -9,9 +9,9 @@ from experiment import Bench
 
 from widemargin._types import FloatVector
 from widemargin.files.formats import read
-from widemargin.tasks.parse.compile import compile_trees
-from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs
-from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.tasks.parse import ParserParameters
+from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, arcs
+from widemargin.tasks.parse.estimator import compile_trees
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.training import Data
 from widemargin.text.columns import Column, Columns
@@ -44,15 +44,15 @@ def parsing(bench: Bench, sentences: int, tested: int) -> Task:
     )
 
 
-def part(bench: Bench, which: str, sentences: int) -> tuple[Columns, Dependencies]:
+def part(bench: Bench, which: str, sentences: int) -> tuple[Columns, DependencyRows]:
     """The first sentences of a file, and their trees without labels."""
     return unlabelled(bench.data / "ud-english-ewt" / f"{which}.conllu", sentences)
 
 
-def unlabelled(path: Path, sentences: int | None = None) -> tuple[Columns, Dependencies]:
+def unlabelled(path: Path, sentences: int | None = None) -> tuple[Columns, DependencyRows]:
     """The first sentences of a treebank, or all, and their trees without labels."""
     columns = read(path).columns
     if sentences is not None:
         columns = columns.part(0, min(sentences, columns.n_sequences))
     heads = arcs(columns).heads
-    return columns, Dependencies(heads, Column(np.zeros(len(heads), dtype=np.int32), ["_"]))
+    return columns, DependencyRows(heads, Column(np.zeros(len(heads), dtype=np.int32), ["_"]))

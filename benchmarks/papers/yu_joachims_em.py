@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from widemargin.tasks.motif.examples import code
 from widemargin.tasks.motif.files import Site
-from widemargin.tasks.motif.letters import code
 
 ORDER, STARTS, KEPT, STEPS = 3, 50, 5, 50
 

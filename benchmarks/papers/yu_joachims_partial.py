@@ -19,8 +19,8 @@ from experiment import SEED, Bench
 
 from widemargin.files.formats import read
 from widemargin.metrics import accuracy
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data, train
 
 SHARES = (0.0, 0.1, 0.5, 0.8)

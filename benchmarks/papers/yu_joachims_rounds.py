@@ -52,8 +52,8 @@ def latent_examples(name: str, data: Path) -> Any:
     files = chosen.load_files()
     corpus = files.read(str(data / NAMES[name]), Reading(), {}, gold=True)
     kind = chosen.kinds[files.kind(list(chosen.kinds), corpus)]
-    parameters = kind.load("parameters")(**PARAMETERS[name])
-    return kind.load("compile")(parameters, Data(corpus.X, corpus.y)).examples
+    parameters = kind.parameters(**PARAMETERS[name])
+    return kind.compile(parameters, Data(corpus.X, corpus.y)).examples
 
 
 def first_at(solution: Solution, objective: float) -> tuple[int, float]:

@@ -21,10 +21,11 @@ from widemargin.core.latent import fit_latent
 from widemargin.core.rounds import Rounds
 from widemargin.solvers import SOLVERS
 from widemargin.structures.forest import Documents
-from widemargin.tasks.cluster.compile import cluster_numbers
+from widemargin.tasks.cluster.estimator import cluster_numbers
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.files import read_documents
-from widemargin.tasks.cluster.model import DECODERS, predicted
+from widemargin.tasks.cluster.model import DECODERS
+from widemargin.tasks.clusters import predict_clusters
 
 GAP, ROUNDS = 0.05, 8
 EPOCHS = {"forest": 40, "correlation": 80}
@@ -77,7 +78,7 @@ class Losses(NamedTuple):
 
 
 def losses(decoder: str, n_features: int, part: Part, w: Any) -> Losses:
-    found = predicted(DECODERS[decoder](part.documents, n_features), w)
+    found = predict_clusters(DECODERS[decoder](part.documents, n_features), w)
     pairs = list(zip(part.y, found, strict=True))
     return Losses([100 * mitre_loss([g], [p]) for g, p in pairs], [100 * pair_loss([g], [p]) for g, p in pairs], found)
 

@@ -56,8 +56,8 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError
 from widemargin.objectives import OBJECTIVES
-from widemargin.parts.choice import rounds_of
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.parts import rounds_of
+from widemargin.structures.custom import custom_examples
 from widemargin.structures.examples import Scored
 
 DATA_SETS = 40  # of each structure: enumerating one takes longer than a run

@@ -23,13 +23,13 @@ from helpers.format_files import FORMAT_FILES
 from helpers.models import EXPECTED, FIXTURES, exercise, given_for, inputs_of, train_on
 from helpers.task_files import TASK_FILES, TaskFile
 from widemargin.cli.commands import main
-from widemargin.cli.given import FILES
 from widemargin.core.checkpoint import Checkpoint
 from widemargin.core.loop import Stop, fit
 from widemargin.crfsuite import Tagger
 from widemargin.errors import UnsupportedError
 from widemargin.files.document import label_column
 from widemargin.files.formats import FORMATS, read
+from widemargin.files.given import READERS
 from widemargin.files.lcrf import ChainFile, Weights, lcrf_bytes
 from widemargin.files.raw import RawText
 from widemargin.tasks.base import Reading, load_model
@@ -194,14 +194,14 @@ def _use_task_file(row: TaskFile, task: str, model: Path, path: Path, rng: Rando
 def _option_files() -> Iterator[tuple[str, Kind]]:
     samples = {"templates": TEMPLATES, "costs": COSTS, "lexicons": LEXICON, "clusters": CLUSTERS}
     # A path names data of the task itself, which are mutated as its files.
-    assert set(samples) == set(FILES) - {"path"}, "every kind of file that an option names needs a sample"
+    assert set(samples) == set(READERS) - {"path"}, "every kind of file that an option names needs a sample"
     for name, text in samples.items():
         yield f"option-{name}", Kind([text.encode()], "input.txt", mutate.of_text, partial(_use_option, name))
     yield "option-penalties", Kind([PENALTIES.encode()], "input.json", mutate.of_text, _use_penalties)
 
 
 def _use_option(name: str, path: Path, rng: Random) -> None:
-    given = FILES[name].read([("a", str(path))] if name in ("lexicons", "clusters") else str(path))
+    given = READERS[name]([("a", str(path))] if name in ("lexicons", "clusters") else str(path))
     options: dict[str, Any] = {"templates": "word", "max_epochs": 1, "n_jobs": 1}
     if name in ("lexicons", "clusters"):
         options["templates"] = f"{name.removesuffix('s')}(a)[-1..1]"

@@ -11,7 +11,7 @@ from widemargin._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from widemargin.core.loop import fit as fit
-    from widemargin.core.path import fit_path as fit_path
+    from widemargin.core.loop import fit_path as fit_path
     from widemargin.core.problem import Problem as Problem
     from widemargin.core.solution import Epoch as Epoch
     from widemargin.core.solution import Solution as Solution
@@ -37,8 +37,7 @@ _look_up, _, _names = lazy_names(
     __name__,
     {
         "_version": ["__version__"],
-        "core.loop": ["fit"],
-        "core.path": ["fit_path"],
+        "core.loop": ["fit", "fit_path"],
         "core.problem": ["Problem"],
         "core.solution": ["Epoch", "Solution"],
         "core.stop": ["Callback", "Stop"],
@@ -56,7 +55,7 @@ def __getattr__(name: str) -> Any:
 
         kind = estimator_named(name)
         if kind is not None:
-            return kind.load("estimator")
+            return kind.estimator()
     return _look_up(name)
 
 

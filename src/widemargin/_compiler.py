@@ -118,7 +118,7 @@ class Body(CPUDispatcher):  # type: ignore[misc]
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The types to call it with; every whole number is passed as int64, so that one version serves them all."""
         _, folded = self.fold_argument_types(args, kws)
-        return super().get_call_template(tuple(map(_widened, folded)), {})
+        return super().get_call_template(tuple(map(_widen, folded)), {})
 
     def compile(self, sig: Any) -> None:
         """Compile the body for some types, and tell callers where to find it."""
@@ -129,7 +129,7 @@ class Body(CPUDispatcher):  # type: ignore[misc]
             self.overloads[sig] = body
 
 
-def _widened(kind: Any) -> Any:
+def _widen(kind: Any) -> Any:
     """The type without a known value; int64 for narrower ones."""
     kind = types.unliteral(kind)
     return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind

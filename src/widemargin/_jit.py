@@ -82,18 +82,18 @@ def _way(directory: Path | None) -> str:
         raise WidemarginError(f"WIDEMARGIN_COMPILER is {wanted!r}; it may be 'plain', or not be set")
     ways, remembered = WAYS[1:] if wanted else WAYS, None
     if directory is not None:
-        remembered = directory / f"compiler-{_tested(wanted)}.kernel"
+        remembered = directory / f"compiler-{_test_digest(wanted)}.kernel"
         found = (checked_content(remembered) or b"").decode()
         if found in ways:
             return found
-    way = _tried(ways, directory)
+    way = _first_working(ways, directory)
     if remembered is not None:
         with suppress(OSError):  # then it is tried again
             write_content(remembered, way.encode())
     return way
 
 
-def _tested(wanted: str) -> str:
+def _test_digest(wanted: str) -> str:
     """A digest of all that the answer to `_way` depends on."""
     folder, names = Path(__file__).parent, ("_compiler", "_plain", "_kernel_cache", "_self_test", "_jit")
     versions = f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {wanted}"
@@ -101,7 +101,7 @@ def _tested(wanted: str) -> str:
     return hashlib.sha256(versions.encode() + sources).hexdigest()[:16]
 
 
-def _tried(ways: Sequence[str], directory: Path | None) -> str:
+def _first_working(ways: Sequence[str], directory: Path | None) -> str:
     """The first of the `ways` that passes the test, or the last."""
     from widemargin._self_test import failure
 

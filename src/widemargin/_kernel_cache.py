@@ -168,7 +168,7 @@ def sources_digest(path: str) -> str:
     """A digest of a source file and of every file of the package that it imports at its top, directly or not."""
     found, waiting = {path: _source(path)}, [path]
     while waiting:
-        for each in _imported(waiting.pop()):
+        for each in _imports_of(waiting.pop()):
             if each not in found:
                 found[each] = _source(each)
                 waiting.append(each)
@@ -179,7 +179,7 @@ def sources_digest(path: str) -> str:
 
 
 @cache
-def _imported(path: str) -> list[str]:
+def _imports_of(path: str) -> list[str]:
     """The files of the package that a source file may import at its top."""
     files = []
     for module, names in IMPORT.findall(_source(path)):

@@ -32,7 +32,7 @@ Clusters: TypeAlias = Sequence[Collection[Hashable]]
 """The clusters of a document, as items that can be compared with those of another."""
 
 
-class Counts(NamedTuple):
+class ClusterCounts(NamedTuple):
     """How much of the prediction is right, out of how much; and how much of gold is recalled, out of how much."""
 
     right: float
@@ -63,9 +63,9 @@ def by_first(labels: Labels) -> list[int]:
     return [number.setdefault(label, len(number)) for label in labels]
 
 
-def muc(gold: Clusters, predicted: Clusters) -> Counts:
+def muc(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Links that are right: the items of a cluster less the parts that the other side cuts it into."""
-    return Counts(*_links(predicted, gold), *_links(gold, predicted))
+    return ClusterCounts(*_links(predicted, gold), *_links(gold, predicted))
 
 
 def _links(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -79,31 +79,31 @@ def _links(clusters: Clusters, others: Clusters) -> tuple[float, float]:
     return right, wanted
 
 
-def b3(gold: Clusters, predicted: Clusters) -> Counts:
+def b3(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """For each item, the share of its cluster that is right."""
-    return Counts(*_items(predicted, gold), *_items(gold, predicted))
+    return ClusterCounts(*_items(predicted, gold), *_items(gold, predicted))
 
 
 def _items(clusters: Clusters, others: Clusters) -> tuple[float, float]:
     place = _places(others)
     right, n = 0.0, 0
     for cluster in clusters:
-        shared = Counter(place[item] for item in cluster if item in place)
+        shared = _shared(cluster, place)
         right += sum(count * count for count in shared.values()) / len(cluster)
         n += len(cluster)
     return right, n
 
 
-def ceaf_m(gold: Clusters, predicted: Clusters) -> Counts:
+def ceaf_m(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Items that matched clusters have in common."""
     right = _matched(gold, predicted, lambda common, one, other: common)
-    return Counts(right, sum(map(len, predicted)), right, sum(map(len, gold)))
+    return ClusterCounts(right, sum(map(len, predicted)), right, sum(map(len, gold)))
 
 
-def ceaf_e(gold: Clusters, predicted: Clusters) -> Counts:
+def ceaf_e(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """The similarity of each cluster to the one it is matched with."""
     right = _matched(gold, predicted, lambda common, one, other: 2 * common / (one + other))
-    return Counts(right, len(predicted), right, len(gold))
+    return ClusterCounts(right, len(predicted), right, len(gold))
 
 
 def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, int], float]) -> float:
@@ -112,47 +112,45 @@ def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, 
 
     place, similar = _places(predicted), np.zeros((len(gold), len(predicted)))
     for row, cluster in enumerate(gold):
-        for column, common in Counter(place[item] for item in cluster if item in place).items():
+        for column, common in _shared(cluster, place).items():
             similar[row, column] = likeness(common, len(cluster), len(predicted[column]))
     return float(similar[linear_sum_assignment(similar, maximize=True)].sum())
 
 
-def pair(gold: Clusters, predicted: Clusters) -> Counts:
+def pair(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Pairs of items that are in one cluster."""
     place = _places(predicted)
-    both = [Counter(place[item] for item in cluster if item in place) for cluster in gold]
+    both = [_shared(cluster, place) for cluster in gold]
     right = sum(map(_n_pairs, (count for each in both for count in each.values())))
-    return Counts(
+    return ClusterCounts(
         right, sum(_n_pairs(len(each)) for each in predicted), right, sum(_n_pairs(len(each)) for each in gold)
     )
 
 
-def apart(gold: Clusters, predicted: Clusters) -> Counts:
+def apart(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Pairs of items that are in two clusters."""
-    place, sizes = _places(predicted), [sum(map(len, each)) for each in (gold, predicted)]
-    both = [Counter(place[item] for item in cluster if item in place) for cluster in gold]
-    common = Counter[int]()
+    place = _places(predicted)
+    both, common = [_shared(cluster, place) for cluster in gold], Counter[int]()
     for each in both:
         common.update(each)
+    joined, found, _, wanted = pair(gold, predicted)
     # Of the pairs of items that both sides have, those in one cluster of either side are not apart.
-    n = sum(common.values())
     right = (
-        _n_pairs(n)
-        - sum(_n_pairs(sum(each.values())) for each in both)
+        _n_pairs(common.total())
+        - sum(_n_pairs(each.total()) for each in both)
         - sum(map(_n_pairs, common.values()))
-        + sum(_n_pairs(count) for each in both for count in each.values())
+        + joined
     )
-    joined = [sum(_n_pairs(len(cluster)) for cluster in each) for each in (gold, predicted)]
-    wanted, found = (_n_pairs(n) - inside for n, inside in zip(sizes, joined, strict=True))
-    return Counts(right, found, right, wanted)
+    n_gold, n_found = (sum(map(len, side)) for side in (gold, predicted))
+    return ClusterCounts(right, _n_pairs(n_found) - found, right, _n_pairs(n_gold) - wanted)
 
 
-def lea(gold: Clusters, predicted: Clusters) -> Counts:
+def lea(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """The share of right pairs of each cluster, weighted by its number of items.
 
     A single item is linked to itself, and right if it is alone on the other side, too.
     """
-    return Counts(*_resolved(predicted, gold), *_resolved(gold, predicted))
+    return ClusterCounts(*_resolved(predicted, gold), *_resolved(gold, predicted))
 
 
 def _resolved(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -162,7 +160,7 @@ def _resolved(clusters: Clusters, others: Clusters) -> tuple[float, float]:
             (item,) = cluster
             right += item in place and len(others[place[item]]) == 1
         else:
-            shared = Counter(place[item] for item in cluster if item in place)
+            shared = _shared(cluster, place)
             right += len(cluster) * sum(map(_n_pairs, shared.values())) / _n_pairs(len(cluster))
     return right, sum(map(len, clusters))
 
@@ -171,11 +169,16 @@ def _n_pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
+def _shared(cluster: Collection[Hashable], place: Mapping[Hashable, int]) -> Counter[int]:
+    """How many items of a cluster each cluster of the other side has."""
+    return Counter(place[item] for item in cluster if item in place)
+
+
 def _places(clusters: Clusters) -> dict[Hashable, int]:
     return {item: number for number, cluster in enumerate(clusters) for item in cluster}
 
 
-SCORES: Mapping[str, tuple[Callable[[Clusters, Clusters], Counts], ...]] = {
+SCORES: Mapping[str, tuple[Callable[[Clusters, Clusters], ClusterCounts], ...]] = {
     "muc": (muc,),
     "b3": (b3,),
     "ceaf_m": (ceaf_m,),
@@ -207,7 +210,7 @@ def scores_of_clusters(
 
 
 def _score(
-    count: Callable[[Clusters, Clusters], Counts], gold: Sequence[Clusters], predicted: Sequence[Clusters]
+    count: Callable[[Clusters, Clusters], ClusterCounts], gold: Sequence[Clusters], predicted: Sequence[Clusters]
 ) -> Score | None:
     """The score by one kind of count; None if neither side has anything to count."""
     counts = [count(g, p) for g, p in zip(gold, predicted, strict=True)]

@@ -55,17 +55,8 @@ class Confusion(NamedTuple):
 def accuracy(
     gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None
 ) -> float:
-    """The share of tokens with the right label.
+    """The share of tokens with the right label; `sample_weight` has a number per sequence, for each of its tokens.
 
-    Parameters
-    ----------
-    gold, predicted
-        One list of labels per sequence.
-    sample_weight
-        One number per sequence: how much each of its tokens counts.
-
-    Examples
-    --------
     >>> accuracy([["O", "B"], ["O", "O"]], [["O", "O"], ["O", "O"]])
     0.75
     """
@@ -246,7 +237,7 @@ def expected_calibration_error(confidence: FloatVector, right: AnyArray, n_bins:
 
 @dataclass(frozen=True, slots=True)
 class SequenceScorer:
-    """A metric for scikit-learn's `scoring=`: it scores the predictions of an estimator."""
+    """A metric for scikit-learn's `scoring=`, of labels or of the spans that they mark; the higher, the better."""
 
     name: str
 
@@ -256,8 +247,11 @@ class SequenceScorer:
     def __call__(
         self, estimator: Any, X: Any, y: Sequence[Labels], sample_weight: Sequence[float] | None = None
     ) -> float:
-        """Score the predictions of `estimator` for `X` against `y`."""
-        return self.measure(y, estimator.predict(X), sample_weight)
+        """Score the predictions of `estimator` for `X` against `y`; `sample_weight` has a weight per sequence."""
+        model: Any = getattr(estimator, "model_", None)
+        known = hasattr(model, "gold_and_predicted")
+        gold, predicted = model.gold_and_predicted(X, y) if known else (y, estimator.predict(X))
+        return self.measure(gold, predicted, sample_weight)
 
     def measure(
         self, gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float] | None = None

@@ -16,25 +16,11 @@
 array([1., 1., 1.])
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from widemargin.errors import WidemarginError
-from widemargin.metrics import SequenceScorer, sequence_scorer
-
-
-@dataclass(frozen=True, slots=True)
-class LabelScorer:
-    """A metric of labels or of the spans that they mark; the higher, the better."""
-
-    metric: SequenceScorer
-
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Sequence[float] | None = None) -> float:
-        """Score the predictions of `estimator` for `X` against `y`; `sample_weight` has a weight per sequence."""
-        model = getattr(estimator, "model_", None)
-        gold, predicted = (y, estimator.predict(X)) if model is None else model.gold_and_predicted(X, y)
-        return self.metric.measure(gold, predicted, sample_weight)
+from widemargin.metrics import sequence_scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +47,5 @@ def scorer(name: str) -> EvaluationScorer:
     return EvaluationScorer(name)
 
 
-token_accuracy = LabelScorer(sequence_scorer("accuracy"))
-span_f1 = LabelScorer(sequence_scorer("f1"))
-sequence_accuracy = LabelScorer(sequence_scorer("sequence_accuracy"))
+token_accuracy, span_f1, sequence_accuracy = map(sequence_scorer, ("accuracy", "f1", "sequence_accuracy"))
 las, uas, bracket_f1, exact_trees = map(EvaluationScorer, ("las", "uas", "f1", "exact"))

@@ -18,12 +18,12 @@ from helpers.command_line import LOADED, complaints, fail, python, run, succeed,
 from widemargin import SequenceTagger, _jit
 from widemargin.cli import train as train_module
 from widemargin.cli.commands import main
-from widemargin.cli.given import read_clusters
-from widemargin.cli.program import Program
+from widemargin.cli.program import CommandLine
 from widemargin.cli.train import Keep
 from widemargin.core import model_file as model_module
 from widemargin.core.solution import Epoch
 from widemargin.files.formats import read
+from widemargin.files.given import read_clusters
 from widemargin.report.progress import Progress
 from widemargin.tasks.tag.model import Tagger
 from widemargin.text.attributes import Resources
@@ -488,7 +488,7 @@ def test_standard_streams_that_close_or_are_full(folder: Path, tmp_path: Path) -
 
 @pytest.mark.filterwarnings("always")
 def test_warnings_are_lines_that_command_nothing() -> None:
-    program = Program()
+    program = CommandLine()
 
     @program.command()
     def tell() -> None:

@@ -28,7 +28,7 @@ def trained(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, 
     assert results["weights"] > 0
     assert results["dev"]["metric"] == load_model(model).summary["metric"]
     assert 0.0 < results["dev"]["score"] <= 1.0
-    assert results["C"] == task(request.param).kinds[load_model(model).kind].load("parameters").usual_C
+    assert results["C"] == task(request.param).kinds[load_model(model).kind].parameters.usual_C
     return request.param, data, model
 
 
@@ -104,7 +104,8 @@ def test_nothing_in_a_file_commands_the_terminal(
     assert ESCAPED in said("train", name, *training, "--dev", data, "--out", model)
     inspected = said("inspect", model)
     assert ESCAPED in said("evaluate", model, data)
-    said("compare", name, *training, "--solvers", "dcd,perceptron", "--out", tmp_path / f"{NAME}report")
+    if name in ("tag", "parse"):  # reports of all tasks are made alike, and take long
+        said("compare", name, *training, "--solvers", "dcd,perceptron", "--out", tmp_path / f"{NAME}report")
     assert NAME in json.loads(said("inspect", model, "--json"))["model"]
     said("inspect", model, "--card")
     said("predict", model, data, "--out", out, *(["--format", "svmlight"] if data.suffix == ".svm" else []))

@@ -19,7 +19,7 @@ from widemargin.cli.commands import main
 from widemargin.cli.signals import NAMES
 from widemargin.tasks.base import load_model
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")]
 
 PROGRAM = "from widemargin.cli import main; main()"
 MARKED = """

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from helpers import PROBLEMS, optimum, primal, problem
-from widemargin.core.certifier import Certificate, Certifier
-from widemargin.core.keeper import Keeper, shorten
-from widemargin.core.loop import Clock, epochs, open_run
-from widemargin.core.oracle import Meter
+from widemargin.core.certificate import Certificate, Certifier, Keeper, shorten
+from widemargin.core.loop import epochs, open_run
+from widemargin.core.oracle import Clock, Meter
 from widemargin.core.solution import Epoch
 from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError
@@ -128,7 +127,7 @@ class TestCertifier:
 
 def test_a_clock_goes_on_from_before_and_pauses(monkeypatch):
     time = [10.0]
-    monkeypatch.setattr("widemargin.core.loop.now", lambda: time[0])
+    monkeypatch.setattr("widemargin.core.oracle.now", lambda: time[0])
     meter = Meter(calls=7)
     clock = Clock(meter, seconds=5.0, calls=20)
     time[0] += 1.0

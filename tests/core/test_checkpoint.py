@@ -128,7 +128,7 @@ def registered(name, model=MODEL):
 @pytest.mark.parametrize("name", [*REGISTRY, *PRESETS])
 def test_every_solver_resumes_from_every_kind_of_stop(name, stopped_by, tmp_path, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("widemargin.core.loop.now", lambda: clock[0])
+    monkeypatch.setattr("widemargin.core.oracle.now", lambda: clock[0])
     rules, options = Stop(epochs=5, gap=None), {"audit": stopped_by == "gap"}
     whole = fit(*registered(name), stop=rules, **options)
     options["checkpoint"] = tmp_path / "run"

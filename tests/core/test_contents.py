@@ -10,7 +10,7 @@ from widemargin.core.contents import contents_digest, listed_digest
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
 from widemargin.solvers import Perceptron
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.custom import custom_examples
 
 
 @pytest.mark.parametrize("name", STRUCTURES)

@@ -22,7 +22,7 @@ from widemargin.core.cuts import (
     product,
     violation,
 )
-from widemargin.core.lookup import new_lookup
+from widemargin.core.products import new_lookup
 
 pytestmark = pytest.mark.interpreted
 

@@ -9,12 +9,11 @@ import pytest
 from helpers import SOLVERS, problem, taken_by
 from helpers.latent import WIDTH, Parts, objective, parts, slacks
 from widemargin.core import restarts
-from widemargin.core.completion import CompletedOnTheWay, begin, complete, shifts
 from widemargin.core.latent import fit_latent
 from widemargin.core.loop import Callback, Stop, fit
 from widemargin.core.problem import Problem
-from widemargin.core.restarts import fit_best, fit_completing
-from widemargin.core.rounds import Rounds
+from widemargin.core.restarts import CompletedOnTheWay, fit_best, fit_completing
+from widemargin.core.rounds import Rounds, begin, complete, shifts
 from widemargin.core.sparse import dots
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.objectives import ApproximateSlack

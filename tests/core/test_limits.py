@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import STRUCTURES, dependencies
-from widemargin.core import limits
+from widemargin.core import checks
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
@@ -25,9 +25,9 @@ def test_an_example_beyond_the_limit_is_refused_before_training(monkeypatch, nam
     examples = STRUCTURES[name]().examples
     needed = getattr(examples, BYTES[objective])()
     assert needed.shape == (examples.n_examples,)
-    monkeypatch.setattr(limits, "MOST_BYTES", needed.max())
+    monkeypatch.setattr(checks, "MOST_BYTES", needed.max())
     Problem(examples, OBJECTIVES[objective])
-    monkeypatch.setattr(limits, "MOST_BYTES", needed.max() - 1)
+    monkeypatch.setattr(checks, "MOST_BYTES", needed.max() - 1)
     with pytest.raises(UnsupportedError, match=f"example {needed.argmax() + 1} would need .* Use the objective"):
         Problem(examples, OBJECTIVES[objective])
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.core.lookup import dot_entered, enter, leave, lookup_for, products
+from widemargin.core.products import dot_entered, enter, leave, lookup_for, products
 from widemargin.core.sparse import Rows, expanded
 
 pytestmark = pytest.mark.interpreted

@@ -102,7 +102,7 @@ def test_stops_in_time(seconds, monkeypatch):
         return cuts(self, examples, w, batch)
 
     monkeypatch.setattr(Margin, "cuts", slow)
-    monkeypatch.setattr("widemargin.core.loop.now", lambda: clock[0])
+    monkeypatch.setattr("widemargin.core.oracle.now", lambda: clock[0])
     monkeypatch.setattr("widemargin.core.oracle.perf_counter", lambda: clock[0])
     solution = fit(larger(), LIGHT, stop=Stop(epochs=None, gap=None, seconds=seconds))
     assert solution.stopped == "seconds"
@@ -367,7 +367,7 @@ def test_ctrl_c_in_the_last_batch_before_a_proof():
 
 
 def test_ctrl_c_during_the_closing_proof(monkeypatch):
-    monkeypatch.setattr("widemargin.core.visits.PASS_BATCH", 2)
+    monkeypatch.setattr("widemargin.core.oracle.PASS_BATCH", 2)
     chain = problem("chain")[0]
     ask, asked = Margin.cuts, []
 
@@ -401,7 +401,7 @@ def test_ctrl_c_before_anything_is_learnt_is_raised(warm):
 
     with pytest.MonkeyPatch.context() as patch:
         if warm:
-            patch.setattr("widemargin.core.visits.PASS_BATCH", 2)
+            patch.setattr("widemargin.core.oracle.PASS_BATCH", 2)
             patch.setattr(Margin, "cuts", press)
         with pytest.raises(KeyboardInterrupt):
             fit(training, LIGHT, callbacks=[] if warm else [Press()], w=np.ones(training.n_weights) if warm else None)

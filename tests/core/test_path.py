@@ -7,9 +7,8 @@ import pytest
 
 import widemargin
 from helpers import SOLVERS, optimum, problem, random_chain, taken_by
-from widemargin.core.loop import Callback, Stop, fit
+from widemargin.core.loop import Callback, Stop, fit, fit_path
 from widemargin.core.online import learn
-from widemargin.core.path import fit_path
 from widemargin.core.problem import Problem
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.solvers import MIRA, DualCoordinateDescent, Perceptron
@@ -90,7 +89,7 @@ def test_ctrl_c_before_a_point_has_learnt_anything_keeps_those_before(monkeypatc
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr("widemargin.core.path.fit", scripted)
+    monkeypatch.setattr("widemargin.core.loop.fit", scripted)
     assert len(fit_path(problem("chain")[0], DCD, C=[0.1, 0.2, 0.3])) == 1
     solutions = iter([KeyboardInterrupt])
     with pytest.raises(KeyboardInterrupt):

@@ -11,12 +11,12 @@ import pytest
 
 from helpers.cluster import SETTINGS, X, Y
 from widemargin import Callback, SequenceTagger
-from widemargin.dask import carrier, cluster, makers, worker
+from widemargin.dask import carrier, cluster, worker
 from widemargin.parts.messages import NOTHING, Look
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import survey_tags
+from widemargin.tasks.tag.estimator import survey_tags
 from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado when a worker is gone
@@ -156,10 +156,10 @@ def team(client, monkeypatch):
     parameters = SequenceTagger(**SETTINGS)
     pieces = [Data(X[k::3], Y[k::3]) for k in range(3)]
     one, two, three = (survey_tags(parameters, piece) for piece in pieces)
-    shared = makers.Shared(estimators()["SequenceTagger"], parameters, one.merged(two).merged(three))
-    own = carrier.DaskCarrier(client, "hanging", makers.own_piece, shared, pieces, patience=3.0)
-    monkeypatch.setattr(makers, "plan_on_this_worker", Plan.of)
-    local = Team(LocalCarrier([lambda k=k: makers.own_piece(shared, pieces[k], k) for k in range(3)]))
+    shared = worker.Shared(estimators()["SequenceTagger"], parameters, one.merged(two).merged(three))
+    own = carrier.DaskCarrier(client, "hanging", worker.own_piece, shared, pieces, patience=3.0)
+    monkeypatch.setattr(worker, "plan_on_this_worker", Plan.of)
+    local = Team(LocalCarrier([lambda k=k: worker.own_piece(shared, pieces[k], k) for k in range(3)]))
     found = Team(own)
     for each in (found, local):
         each.start(lambda: None)

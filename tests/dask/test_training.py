@@ -14,11 +14,11 @@ import widemargin.dask
 from helpers.cluster import SETTINGS, X, Y
 from widemargin import Callback, SequenceTagger
 from widemargin.core.problem import Problem
-from widemargin.dask import DaskLinearClassifier, DaskSequenceTagger, train, worker
+from widemargin.dask import DaskLinearClassifier, DaskSequenceTagger, cluster, train
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.parts.messages import Settled
+from widemargin.parts.messages import Outcome
 from widemargin.tasks import estimators
-from widemargin.tasks.tag.compile import compile_tags, survey_tags
+from widemargin.tasks.tag.estimator import compile_tags, survey_tags
 from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado when a cluster is closed
@@ -64,10 +64,10 @@ def test_changes_of_w_are_not_kept(tagger):
 
     Classes are asked by `type`: to `isinstance`, a weak reference whose object is gone is an error.
     """
-    before = sum(issubclass(type(each), Settled) for each in gc.get_objects())
+    before = sum(issubclass(type(each), Outcome) for each in gc.get_objects())
     tagger(tol=None, max_epochs=8).fit(X, Y, parts=3)
     gc.collect()
-    assert sum(issubclass(type(each), Settled) for each in gc.get_objects()) <= before + 1
+    assert sum(issubclass(type(each), Outcome) for each in gc.get_objects()) <= before + 1
 
 
 def test_a_run_resumes(tagger, tmp_path):
@@ -126,7 +126,7 @@ def test_what_is_refused_before_anything_is_read(tagger):
 
 def test_versions_that_differ_are_a_sentence(tagger, client):
     def change(version):
-        worker.__version__ = version
+        cluster.__version__ = version
 
     one = sorted(client.scheduler_info(n_workers=-1)["workers"])[0]
     client.run(change, "0.0.1", workers=[one])
@@ -134,7 +134,7 @@ def test_versions_that_differ_are_a_sentence(tagger, client):
         with pytest.raises(WidemarginError, match=rf"the worker {one} has widemargin 0\.0\.1, but this process has"):
             tagger().fit(X, Y)
     finally:
-        client.run(change, worker.__version__, workers=[one])
+        client.run(change, cluster.__version__, workers=[one])
 
 
 def test_a_cluster_that_is_gone_is_a_sentence(tagger, tmp_path):

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from widemargin.data._address_words import GRAMMAR, LAYOUTS
-from widemargin.data.generators import addresses, matchings
+from widemargin.data.generators import GRAMMAR, LAYOUTS, addresses, matchings
 from widemargin.errors import WidemarginError
 
 

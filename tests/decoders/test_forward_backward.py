@@ -21,7 +21,7 @@ def sums(emission, transition, begin, end, spare=0):
     """log Z, the posteriors of labels and those of pairs."""
     n, n_labels = emission.shape
     scratch = new_segment_sums(n + spare, n_labels)
-    for table in (*scratch.passes, scratch.room):
+    for table in (*scratch.passes[:4], scratch.room):
         table[:] = np.nan
     labels, pairs = np.full((n, 1, n_labels), np.nan), np.full(transition.shape, np.nan)
     before = emission.copy()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.decoders.top import highest
+from widemargin.decoders.scores import highest
 
 pytestmark = pytest.mark.interpreted
 

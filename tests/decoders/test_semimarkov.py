@@ -12,7 +12,7 @@ from helpers.segmentations import candidate_spans
 from widemargin.decoders.semimarkov import both_passes, new_passes, semimarkov
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
 from widemargin.decoders.viterbi import Segmented
-from widemargin.tasks.segment.weights import segments_of
+from widemargin.tasks.segment.costs import segments_of
 
 pytestmark = pytest.mark.interpreted
 
@@ -85,12 +85,12 @@ def marginals(parts):
     n, longest, n_labels = parts.segment.shape
     passes = new_passes(n, n_labels)
     both_passes(parts, passes)
-    found, neighbours = {}, np.full((2, n, n_labels, 2), -1, dtype=np.int32)
+    found = {}
     for t, u in candidate_spans(n, longest):
         row = passes.arrival[t] + parts.segment[t, u - t] + passes.departure[u]
         for label, value in enumerate(row.tolist()):
             codes = np.full(n, -1, dtype=np.int32)
-            write_through(parts, passes, neighbours, t, u - t, label, codes)
+            write_through(parts, passes, t, u - t, label, codes)
             found[t, u, label] = value, segments_of(codes)
     return found
 

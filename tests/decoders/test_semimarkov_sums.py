@@ -11,8 +11,8 @@ from helpers.chain_scores import coarse, fine
 from helpers.segment_scores import everything, part_scores, score
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
 from widemargin.decoders.viterbi import Segmented
-from widemargin.structures.segments import Segments
-from widemargin.tasks.segment.weights import segments_of
+from widemargin.structures.chain import Segments
+from widemargin.tasks.segment.costs import segments_of
 
 pytestmark = pytest.mark.interpreted
 
@@ -23,7 +23,7 @@ def sums(parts, spare=0):
     """log Z, the probabilities of segments, and the expected pairs of labels."""
     n, _, n_labels = parts[0].shape
     scratch = new_segment_sums(n + spare, n_labels)
-    for table in (*scratch.passes, scratch.room):
+    for table in (*scratch.passes[:4], scratch.room):
         table[...] = np.nan
     segments, pairs = np.full(parts[0].shape, np.nan), np.full(parts[1].shape, np.nan)
     return semimarkov_sums(Segmented(*parts), scratch, segments, pairs), segments, pairs

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from helpers.tree_scores import coarse, fine, problems, scored, sparse
 from helpers.trees import previous_siblings
+from widemargin.decoders.arborescence import matrix_tree, new_elimination
 from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
-from widemargin.decoders.matrix_tree import matrix_tree, new_elimination
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 
 pytestmark = pytest.mark.interpreted

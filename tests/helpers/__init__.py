@@ -32,12 +32,12 @@ from widemargin.solvers import (
     Perceptron,
     SequentialDual,
 )
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.custom import custom_examples
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.classify.examples import ClassExamples, multilabel_kind
 from widemargin.tasks.parse.examples import Trees, tree_examples
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.segment.weights import encode, segments_of
+from widemargin.tasks.segment.costs import encode, segments_of
 from widemargin.tasks.tag.crfsuite import SelectedChain, SelectedChainExamples
 from widemargin.tasks.tag.features import ChainExamples, ChainShape
 from widemargin.text.columns import Column, Columns

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from widemargin.core.sparse import boundaries
-from widemargin.decoders.coverage import Coverage, Found
+from widemargin.decoders.coverage import Coverage, Selection
 from widemargin.tasks.summarise.examples import Extract, ExtractExamples
 
 N_FEATURES = 4
@@ -48,6 +48,6 @@ def small_extracts(seed, sizes):
     examples = ExtractExamples([random_extract(rng, n, n + 2) for n in sizes], N_FEATURES)
 
     def outputs(i):
-        return ([Found(chosen, 0.0, 0.0)] for chosen in all_sets(examples.extracts[i].coverage))
+        return ([Selection(chosen, 0.0, 0.0)] for chosen in all_sets(examples.extracts[i].coverage))
 
-    return Small(examples, outputs, [Found(gold.chosen, 0.0, 0.0) for gold in examples.gold])
+    return Small(examples, outputs, [Selection(gold.chosen, 0.0, 0.0) for gold in examples.gold])

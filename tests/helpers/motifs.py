@@ -4,8 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from widemargin.tasks.motif.examples import MotifExamples
-from widemargin.tasks.motif.letters import code, complement_of, n_contexts
+from widemargin.tasks.motif.examples import Reads
 
 MOTIF = "TGACGTCA"
 
@@ -40,14 +39,7 @@ def outputs_of(text, length, both):
 
 
 def motif_examples(texts, positive, letters, length, order, both):
-    return MotifExamples(
-        code(texts, letters, order),
-        length,
-        len(letters),
-        n_contexts(len(letters), order),
-        np.array(positive, dtype=bool),
-        complement=complement_of(letters) if both else None,
-    )
+    return Reads(letters, length, order, both).examples(texts, np.array(positive, dtype=bool))
 
 
 def random_texts(seed, lengths, letters="ACGT"):

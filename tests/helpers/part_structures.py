@@ -17,13 +17,12 @@ from helpers.segmentations import segmentations
 from helpers.trees import trees
 from widemargin.decoders.cky import cell
 from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE, PROJECTIVE, SIBLINGS
-from widemargin.structures.chain import Chain
+from widemargin.structures.chain import Chain, Segments
 from widemargin.structures.classes import Choices, Classes
 from widemargin.structures.constituents import Constituents
-from widemargin.structures.dependency_sums import dependencies as of_kind
+from widemargin.structures.dependencies import dependencies as of_kind
 from widemargin.structures.graph import ExactGraphs, shape_of
 from widemargin.structures.label_sets import LabelSets, ListedSets
-from widemargin.structures.segments import Segments
 
 
 @dataclass

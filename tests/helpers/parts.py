@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from widemargin.core.problem import Meter
-from widemargin.parts.choice import part_of
+from widemargin.parts import part_of
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import LocalCarrier, Team
 

@@ -13,7 +13,7 @@ from helpers.trees import previous_siblings, trees
 from widemargin.decoders.cky import cell
 from widemargin.structures import chain as chains
 from widemargin.structures import classes as of_classes
-from widemargin.tasks.segment.weights import segments_of
+from widemargin.tasks.segment.costs import segments_of
 from widemargin.torch import (
     Chain,
     Classes,

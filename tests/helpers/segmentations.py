@@ -6,8 +6,9 @@ from itertools import chain
 import numpy as np
 
 from helpers import rows
+from widemargin.tasks.segment.costs import encode
 from widemargin.tasks.segment.examples import SegmentExamples
-from widemargin.tasks.segment.weights import Segmentation, encode
+from widemargin.tasks.segment.scores import Segmentation
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from widemargin.core.sparse import dots
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.objectives import OBJECTIVES, ApproximateSlack, GoldenSlack, Margin, PositionWise, Slack
 from widemargin.solvers import SOLVERS
-from widemargin.structures.custom import CustomExamples
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.custom import CustomExamples, custom_examples
 
 pytestmark = pytest.mark.interpreted
 

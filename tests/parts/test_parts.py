@@ -13,14 +13,11 @@ from helpers.parts import own_problem, parted
 from widemargin import Callback, Problem, Stop, fit
 from widemargin.core.problem import Meter
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
-from widemargin.parts import consensus
-from widemargin.parts.choice import ROUNDS, part_of, rounds_of
+from widemargin.parts import ROUNDS, consensus, part_of, rounds_of
 from widemargin.parts.cocoa import Cocoa, best_share
-from widemargin.parts.common import Common, Pulls
-from widemargin.parts.journal import Journal
-from widemargin.parts.messages import NOTHING, Change, Look, Missing, Order
+from widemargin.parts.messages import NOTHING, Change, Common, Look, Missing, Order, Pulls, n_bytes
 from widemargin.parts.part import blend
-from widemargin.parts.team import LocalCarrier
+from widemargin.parts.team import Journal, LocalCarrier
 from widemargin.solvers import SOLVERS
 
 DUAL = ["auto", "dcd", "dcd-light", "cpd", "ocp", "sdm", "n-slack", "bcfw"]
@@ -145,7 +142,7 @@ def test_common_weights_follow_the_parts(momentum):
         counted = Pulls(n)
         for each in step:
             counted.add(np.flatnonzero(each).astype(np.int32))
-        indices, counts = counted.found()
+        indices, counts = counted.counts()
         change = Change.of(step.sum(axis=0), indices)
         common.follow(change, counts, before, sigma, momentum)
         before = change
@@ -172,7 +169,7 @@ def test_more_parts_than_can_be_counted():
     counted = Pulls(3)
     for _ in range(300):
         counted.add(np.array([1], dtype=np.int32))
-    assert [each.tolist() for each in counted.found()] == [[1], [255]]
+    assert [each.tolist() for each in counted.counts()] == [[1], [255]]
 
 
 @pytest.mark.interpreted
@@ -464,7 +461,7 @@ def test_a_round_asked_for_twice_is_made_once():
     order = Order(2.0, 1, 0.0, 7)
     assert part.round(order) is part.round(order)
     change = Change.between(np.zeros(3), np.array([0.0, 2.0, 0.0]))
-    assert (change.indices.tolist(), change.values.tolist(), change.n_bytes) == ([1], [2.0], 12)
+    assert (change.indices.tolist(), change.values.tolist(), n_bytes(change)) == ([1], [2.0], 12)
     assert part.look(Look(Change(*(each[:0] for each in change)), False)).calls > 0
 
 

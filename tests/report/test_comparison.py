@@ -16,10 +16,8 @@ from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.comparison import FILES, INTERRUPTED, Comparison, compare
-from widemargin.report.conclusion import conclusions
 from widemargin.report.curves import distinct
-from widemargin.report.tables import COLUMNS, cells
-from widemargin.report.verdict import Function, Moment, Run, judge, winners
+from widemargin.report.verdict import COLUMNS, Function, SolverRun, Spent, cells, conclusions, judge, winners
 from widemargin.solvers import Perceptron
 from widemargin.structures.custom import CustomExamples
 
@@ -32,7 +30,7 @@ def run(name, primals, duals=None, scores=None, function=SQUARED, pace=1.0):
     n = len(primals)
     rows = zip(primals, duals or [None] * n, scores or [None] * n, strict=True)
     trace = (Epoch(t, pace * t, 10 * t, p, d, None, s, True) for t, (p, d, s) in enumerate(rows, 1))
-    return Run(name, function, tuple(trace), "epochs")
+    return SolverRun(name, function, tuple(trace), "epochs")
 
 
 def verdicts(*runs):
@@ -57,8 +55,8 @@ def test_runs_on_other_functions_lend_no_bound():
 def test_a_gap_is_reached_at_the_end_of_an_epoch_without_interpolation():
     found = verdicts(run("a", [200.0, 112.0, 111.0, 100.5], [0.0, 0.0, 0.0, 100.0], pace=0.5))["a"]
     ten, one, tenth = found.reached
-    assert ten == Moment(seconds=1.5, epochs=3, oracle_calls=30)  # 11 / 111 < 10 % < 12 / 112
-    assert one == Moment(seconds=2.0, epochs=4, oracle_calls=40)
+    assert ten == Spent(seconds=1.5, epochs=3, oracle_calls=30)  # 11 / 111 < 10 % < 12 / 112
+    assert one == Spent(seconds=2.0, epochs=4, oracle_calls=40)
     assert tenth is None
     assert found.spent == one
 
@@ -91,7 +89,7 @@ def test_rounding_makes_no_negative_gap():
 
 def test_the_best_score_is_told_with_its_first_moment():
     found = verdicts(run("a", [1.0] * 4, scores=[0.5, 0.9, 0.9, None]))["a"]
-    assert (found.score, found.scored) == (0.9, Moment(2.0, 2, 20))
+    assert (found.score, found.scored) == (0.9, Spent(2.0, 2, 20))
     assert verdicts(run("a", [1.0], scores=[-2.0]))["a"].score == -2.0
     assert verdicts(run("a", [1.0]))["a"].scored is None
 
@@ -110,7 +108,7 @@ def test_efforts_are_won_within_a_function_and_scores_among_all():
             run("fast", [100.0], [100.0], [0.8]),
             run("slow", [200.0, 100.0], [0.0, 0.0], [0.7, 0.8]),
             run("other", [90.0], [90.0], [0.9], function=HINGE, pace=0.1),
-            Run("unable", failure="it cannot"),
+            SolverRun("unable", failure="it cannot"),
         )
     )
     won = {row["solver"]: set(row["won"]) for row in comparison.table()}
@@ -129,7 +127,7 @@ def test_the_remark_says_how_well_the_optimum_is_known():
     assert "No gap below" not in Comparison((run("a", [100.0], [99.99]),)).remark(SQUARED)
     assert "No run has a bound" in Comparison((run("a", [100.0]),)).remark(SQUARED)
     guessed = tuple(row._replace(certified=False) for row in run("a", [100.0], [99.99]).trace)
-    assert "not proven" in Comparison((Run("a", SQUARED, guessed, "epochs"),)).remark(SQUARED)
+    assert "not proven" in Comparison((SolverRun("a", SQUARED, guessed, "epochs"),)).remark(SQUARED)
 
 
 def chains(name):
@@ -268,7 +266,7 @@ def test_conclusions():
         "tied and far predict best: 50.00 % on development data.",
     ]
     assert conclusions(judge([fast])) == ["fast comes within 1 % of the optimum after 1.00 s."]
-    hinge, unmeasured = run("hinge", [50.0], [10.0], function=HINGE), Run("not", failure="unable")
+    hinge, unmeasured = run("hinge", [50.0], [10.0], function=HINGE), SolverRun("not", failure="unable")
     assert conclusions(judge([fast, hinge, unmeasured])) == [
         f"Minimising {SQUARED}: fast comes within 1 % of the optimum after 1.00 s.",
         f"Minimising {HINGE}: No run is known to come close to the optimum; hinge is closest, within 80 %.",
@@ -318,7 +316,7 @@ def folder(tmp_path_factory):
             run("slow", [3e6, 2e6, 1e6], [0.0, 0.0, 1.0], [0.1, 0.2, 0.3], pace=100.0),
             run("hinge", [50.0, 40.0], scores=[0.6, 0.7], function=HINGE),
             run("overflown", [float("inf")], [float("nan")], function=HINGE),
-            Run("unable", failure="it can't & won't"),
+            SolverRun("unable", failure="it can't & won't"),
         ),
         {"file": "<train> & dev"},
         {"seed": 0},

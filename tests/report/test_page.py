@@ -10,7 +10,7 @@ import pytest
 
 from report.test_comparison import HINGE, run
 from widemargin.report.comparison import Comparison
-from widemargin.report.verdict import Run
+from widemargin.report.verdict import SolverRun
 from widemargin.tasks.summarise.features import Summary, Topic
 from widemargin.tasks.summarise.model import summary_page
 
@@ -51,7 +51,7 @@ def comparison(folder):
         run("dcd", [300.0, 110.0, 100.1], [90.0, 99.0, 100.0], [0.7, 0.8, 0.9], pace=0.01),
         run(long, [400.0, 120.0, 100.5], [50.0, 60.0, 99.0], [0.6, 0.7, 0.8]),
         run("hinge", [50.0, 40.0], scores=[0.6, 0.7], function=HINGE),
-        Run("unable", failure=f"{long} cannot minimise this; choose another solver"),
+        SolverRun("unable", failure=f"{long} cannot minimise this; choose another solver"),
     )
     Comparison(runs, {"training data": "/data/" + "long" * 40 + ".tsv"}, {"seed": 0}).save(folder)
     return (folder / "report.html").read_text(encoding="utf-8")

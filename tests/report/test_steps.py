@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from widemargin.report.steps import Steps
+from widemargin.cli.cluster_words import Steps
 
 pytestmark = pytest.mark.interpreted
 
@@ -26,7 +26,7 @@ def test_a_line_per_tenth_when_not_a_terminal():
 
 def test_a_bar_that_does_not_stay_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("widemargin.report.steps.SECONDS_PER_DRAW", 0.0)
+    monkeypatch.setattr("widemargin.cli.cluster_words.SECONDS_PER_DRAW", 0.0)
     stream = Terminal()
     with Steps(stream=stream) as steps:
         steps.read(1234)

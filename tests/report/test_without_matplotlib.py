@@ -13,7 +13,7 @@ from widemargin.cli.commands import main
 from widemargin.core.solution import Epoch
 from widemargin.errors import WidemarginError
 from widemargin.report.curves import distinct, plot_curves, plot_reliability
-from widemargin.report.grid import Row, drawn, plotted
+from widemargin.report.page import Row, one_picture, plots_of
 from widemargin.tasks.motif.logo import Motif, logo_picture, logo_png
 
 SENTENCE = r"drawing needs matplotlib; install widemargin\[plots\]"
@@ -35,8 +35,8 @@ def hidden(monkeypatch):
     [
         lambda folder: plot_curves(TRACES, folder / "curves.png"),
         lambda folder: plot_reliability({}, folder / "reliability.png"),
-        lambda folder: drawn([]),
-        lambda folder: plotted([Row("primal", "Objective", distinct(TRACES))]),
+        lambda folder: one_picture([]),
+        lambda folder: plots_of([Row("primal", "Objective", distinct(TRACES))]),
         lambda folder: SequenceTagger(max_epochs=1).compare(X, Y, ["dcd"]).save(folder / "report"),
         lambda folder: logo_picture(MOTIF),
         lambda folder: logo_png(MOTIF),

@@ -150,7 +150,7 @@ def test_products_do_not_go_through_blas():
         or (isinstance(node, ast.Attribute) and node.attr in names and getattr(node.value, "id", "") in ("np", "scipy"))
         or (isinstance(node, ast.ImportFrom) and node.module == "scipy.linalg")
     }
-    assert found == {"solvers/programme.py"}
+    assert found == {"solvers/interior.py"}
 
 
 def test_blas_gets_its_threads_back_whoever_leaves_last():

@@ -16,7 +16,7 @@ from widemargin.core.problem import Problem
 from widemargin.errors import WidemarginError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import MIRA, named_solver
-from widemargin.structures.custom_positions import custom_examples
+from widemargin.structures.custom import custom_examples
 
 pytestmark = pytest.mark.interpreted
 

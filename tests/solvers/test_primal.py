@@ -15,7 +15,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
 from widemargin.objectives import Margin, Objective
 from widemargin.solvers import SGD, AdaDelta, AdaGrad, Pegasos
-from widemargin.solvers.adaptive import UNTOUCHED, AdaptiveState
+from widemargin.solvers.adagrad import UNTOUCHED, AdaptiveState
 
 WEIGHTED = {"sample_weight": np.array([1.0, 0.0, 2.5, 0.5, 1.0, 3.0, 0.7])}
 # Real-valued features, and weights to start from, so that no outputs tie.

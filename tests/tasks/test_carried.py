@@ -20,8 +20,8 @@ from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.files import pieces
 from widemargin.files.brackets import columns_of
 from widemargin.files.formats import read
+from widemargin.tasks.parameters import TreeParameters
 from widemargin.tasks.stacking import fold_numbers, learn_tags
-from widemargin.tasks.tree_parameters import TreeParameters
 from widemargin.text.columns import Column, Columns
 from widemargin.text.inputs import as_columns
 from widemargin.text.trees import Tree

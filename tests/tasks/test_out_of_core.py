@@ -32,8 +32,8 @@ from widemargin.structures.label_rows import _gather, add_label_scores
 from widemargin.tasks import estimators, out_of_core
 from widemargin.tasks.out_of_core import Stream, compile_stream
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 TEMPLATES = "bias word suffix2[-1..1] lower[-1]|lower"
@@ -375,7 +375,7 @@ def test_bad_data_are_refused(pairs: Any, complaint: str, small_pieces: Path) ->
 def test_what_needs_all_data_in_memory_says_so(tmp_path: Path) -> None:
     for name, kind in estimators().items():
         if not kind.arrays:
-            made = kind.load("estimator")
+            made = kind.estimator()
             estimator = made(structure=None) if "structure" in made._get_param_names() else made()
             with pytest.raises(UnsupportedError, match=f"{name} needs all data in memory; only SequenceTagger"):
                 estimator.fit_stream("any.tsv")

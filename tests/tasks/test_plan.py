@@ -10,7 +10,7 @@ from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS, Auto, ProximalPoint
 from widemargin.tasks import estimators, plan
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
 
 X, Y = [["an", "ox"], ["the", "cow", "ran"]], [["D", "N"], ["D", "N", "V"]]
 
@@ -78,6 +78,6 @@ def test_the_usual_trade_off_is_the_same_for_taggers_and_for_crfsuite(name):
 
 def test_every_task_has_a_plan():
     for kind in estimators().values():
-        parameters = kind.load("parameters")
+        parameters = kind.parameters
         if "structure" not in {each.name for each in parameters.__dataclass_fields__.values()}:
             assert parameters.usual_C == Plan.of(parameters()).C

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widemargin.structures.support import add_rows
+from widemargin.structures.hashed import add_rows
 
 pytestmark = pytest.mark.interpreted
 

@@ -21,7 +21,7 @@ from widemargin.core.loop import fit
 from widemargin.data.generators import addresses
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.parts.choice import part_of, rounds_of
+from widemargin.parts import part_of, rounds_of
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import LocalCarrier, Team
 from widemargin.tasks import estimators
@@ -89,7 +89,7 @@ def cut(X, y, n_parts):
 
 
 def surveyed(estimator, pieces):
-    each = partial(kind_of(estimator).load("survey"), estimator)
+    each = partial(kind_of(estimator).survey, estimator)
     return reduce(Survey.merged, map(each, pieces))
 
 
@@ -99,7 +99,7 @@ def in_parts(estimator, pieces):
     plan = Plan.of(estimator)
 
     def make(k):
-        compiled = kind.load("compile")(estimator, pieces[k], survey=survey)
+        compiled = kind.compile(estimator, pieces[k], survey=survey)
         return part_of(plan.problem(compiled.examples, compiled.sample_weight), plan.solver, k)
 
     team = Team(LocalCarrier([partial(make, k) for k in range(len(pieces))]))
@@ -129,8 +129,8 @@ def test_one_part_compiles_like_one_machine():
     for name in ("tag", "segment"):
         estimator, X, y = CASES[name]
         kind, data = kind_of(estimator), Data(X, y)
-        whole = kind.load("compile")(estimator, data)
-        part = kind.load("compile")(estimator, data, survey=surveyed(estimator, [data]))
+        whole = kind.compile(estimator, data)
+        part = kind.compile(estimator, data, survey=surveyed(estimator, [data]))
         w = np.random.default_rng(0).normal(size=whole.examples.n_weights)
         assert part.examples.n_weights == len(w)
         plan = Plan.of(estimator)
@@ -141,7 +141,7 @@ def test_one_part_compiles_like_one_machine():
 def test_parts_number_features_as_one_machine_does(name):
     """However the data are cut: by falling count, then by key."""
     estimator, X, y = CASES[name]
-    compile_, whole = kind_of(estimator).load("compile"), estimator.set_params(max_epochs=1).fit(X, y).model_
+    compile_, whole = kind_of(estimator).compile, estimator.set_params(max_epochs=1).fit(X, y).model_
     for n_parts in (2, 5):
         pieces = cut(X, y, n_parts)
         survey = surveyed(estimator, pieces)
@@ -171,8 +171,8 @@ def test_clusters_of_records():
     estimator = Clusterer(decoder="correlation")
     kind, pieces = kind_of(estimator), cut(X, y, 2)
     survey = surveyed(estimator, pieces)
-    whole = kind.load("compile")(estimator, Data(X, y))
-    parts = [kind.load("compile")(estimator, piece, survey=survey) for piece in pieces]
+    whole = kind.compile(estimator, Data(X, y))
+    parts = [kind.compile(estimator, piece, survey=survey) for piece in pieces]
     names = [each.model.args[0].names() for each in (whole, *parts)]
     assert sorted(names[0]) == sorted(names[1]) == sorted(names[2])
     assert names[1] == names[2]
@@ -192,6 +192,6 @@ def test_what_surveys_refuse():
     estimator = LinearClassifier()
     survey = surveyed(estimator, [wide, narrow])
     with pytest.raises(DataError, match="a part of X has 2 columns, but another has 3"):
-        kind_of(estimator).load("compile")(estimator, narrow, survey=survey)
+        kind_of(estimator).compile(estimator, narrow, survey=survey)
     with pytest.raises(DataError, match="differ in their kind of labels: 'int' and 'str'"):
         surveyed(estimator, [wide, Data(MATRIX, np.array(["a", "b"])[np.arange(40) % 2])])

@@ -27,13 +27,14 @@ WITH_COMMANDS = [name for name in TASKS if task(name).files is not None]
 @pytest.mark.parametrize("name", KINDS)
 def test_the_parts_of_a_kind_fit_together(name):
     kind = KINDS[name]
-    parameters, model, estimator = (kind.load(part) for part in ("parameters", "model", "estimator"))
+    parameters, model, estimator = kind.parameters, kind.model(), kind.estimator()
     assert issubclass(parameters, Parameters)
     assert issubclass(model, Model)
     assert model.kind == name
     assert issubclass(estimator, parameters)
     assert [field.name for field in fields(estimator)] == [field.name for field in fields(parameters)]
-    assert estimator._compile is kind.load("compile")
+    assert estimator._compile is kind.compile
+    assert estimator.__name__ == kind.name
     assert getattr(widemargin, estimator.__name__) is estimator
     assert estimator.__name__ in dir(widemargin)
 
@@ -41,7 +42,7 @@ def test_the_parts_of_a_kind_fit_together(name):
 @pytest.mark.parametrize("name", KINDS)
 def test_help_describes_every_parameter(name):
     """Name, type, default and text of each, right behind the first sentence, and nothing else before them."""
-    estimator = KINDS[name].load("estimator")
+    estimator = KINDS[name].estimator()
     document = inspect.getdoc(estimator)
     first, heading, rest = document.split("\n\n", 1)[0], *document.split("\n\n", 1)[1].split("\n----------\n", 1)
     assert "\n" not in first

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.metrics import sequence_scorer
-from widemargin.tasks.token_scores import code_scorer
+from widemargin.tasks.token_training import code_scorer
 from widemargin.text.columns import split
 
 NAMES = ["O", "B-a", "I-a", "B-b", "I-b", "E-a", "S-b", "I", "x", "O"]

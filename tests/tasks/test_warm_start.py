@@ -75,7 +75,7 @@ def test_alpha_is_scaled_with_the_penalty_l1(loss):
 
 
 def test_digests_tell_problems_apart():
-    from widemargin.tasks.tag.compile import compile_tags
+    from widemargin.tasks.tag.estimator import compile_tags
     from widemargin.tasks.training import Data
 
     def digest(y, **options):

@@ -341,6 +341,5 @@ def test_the_problem_that_was_given_is_left_as_it_was():
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_every_structure_keeps_its_promises(name):
     small = STRUCTURES[name]()
-    check_structure(
-        small.examples, enumerate_outputs=small.outputs, gold=small.gold, position_errors=small.position_errors
-    )
+    given = {"enumerate_outputs": small.outputs, "gold": small.gold, "position_errors": small.position_errors}
+    check_structure(small.examples, **given, n_draws=6)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from widemargin.text.mention_detection import detected
-from widemargin.text.mentions import Mentions
+from widemargin.text.mentions import Mentions, detected
 
 pytestmark = pytest.mark.interpreted
 

@@ -14,8 +14,7 @@ from widemargin.tasks.parse.features import ARC_TEMPLATES, LABEL_TEMPLATES, SIBL
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
 from widemargin.text.hashing import combine, hash_strings
-from widemargin.text.role_keys import RoleHasher, measure_keys
-from widemargin.text.roles import KEY_BITS, parse_role_templates
+from widemargin.text.roles import KEY_BITS, RoleHasher, measure_keys, parse_role_templates
 from widemargin.text.templates import Atoms
 
 pytestmark = pytest.mark.interpreted

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widemargin.errors import WidemarginError
-from widemargin.text import bigrams, brown_losses
-from widemargin.text.bigrams import BigramCounter, in_batches
+from widemargin.text import brown, word_clusters
 from widemargin.text.columns import Column, Columns, places
-from widemargin.text.word_clusters import cluster_words
+from widemargin.text.word_clusters import BigramCounter, cluster_words, in_batches
 
 pytestmark = pytest.mark.interpreted
 
@@ -104,7 +103,7 @@ def test_no_pair_of_frequent_words():
 
 def test_logarithms_of_large_counts_need_no_table(monkeypatch):
     expected = cluster(TEXT * 3, 3)
-    monkeypatch.setattr(brown_losses, "KNOWN_LOGS", 3)
+    monkeypatch.setattr(brown, "KNOWN_LOGS", 3)
     assert cluster(TEXT * 3, 3) == expected
 
 
@@ -130,8 +129,8 @@ def test_columns_generators_and_batches_are_the_same(monkeypatch):
     assert cluster(iter(TEXT), 3) == expected
     words = Column.of([word for sentence in TEXT for word in sentence])
     assert cluster(Columns({"word": words}, places(TEXT)), 3) == expected
-    monkeypatch.setattr(bigrams, "BATCH", 2)
-    monkeypatch.setattr(bigrams, "FEWEST_WAITING", 1)
+    monkeypatch.setattr(word_clusters, "BATCH", 2)
+    monkeypatch.setattr(word_clusters, "FEWEST_WAITING", 1)
     assert cluster([[], *TEXT, []], 3) == expected
 
 
@@ -182,7 +181,7 @@ def test_bad_input_is_told_plainly(text, options, complaint):
 
 
 def test_places_in_later_batches_are_told(monkeypatch):
-    monkeypatch.setattr(bigrams, "BATCH", 2)
+    monkeypatch.setattr(word_clusters, "BATCH", 2)
     with pytest.raises(WidemarginError, match=r"^from sentence 5 on: X\[1\] must be"):
         cluster([*TEXT, "to be"], 3)
     with pytest.raises(WidemarginError, match=r"^from sentence 5 on, sentence 2, token 1: a word is wanted"):
@@ -190,6 +189,6 @@ def test_places_in_later_batches_are_told(monkeypatch):
 
 
 def test_too_many_clusters_for_the_memory(monkeypatch):
-    monkeypatch.setattr(brown_losses, "empty_window", Mock(side_effect=MemoryError))
+    monkeypatch.setattr(brown, "empty_window", Mock(side_effect=MemoryError))
     with pytest.raises(WidemarginError, match=r"^3 clusters need 0\.0 GB of memory; ask for fewer"):
         cluster(TEXT, 3)

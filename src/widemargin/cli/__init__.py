@@ -1,7 +1,7 @@
 """The command `widemargin`.
 
 `commands` lists all commands on one page and imports little but click, so that help, completion and wrong options
-answer at once. The work of a command is in the file of its name, which is loaded when the command runs.
+answer at once. The work of a command is in a file that is loaded when the command runs.
 """
 
 from collections.abc import Sequence

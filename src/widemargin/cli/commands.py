@@ -13,13 +13,13 @@ from widemargin.cli.config import Configured, config_option, print_config_option
 from widemargin.cli.options import (
     Decorator,
     as_json,
-    collected,
     data_options,
     example,
     format_options,
     jobs,
     model,
     names,
+    options_added_by,
     quiet,
     span,
     tags,
@@ -28,15 +28,16 @@ from widemargin.cli.options import (
     together,
     train_files,
 )
-from widemargin.cli.program import Program
+from widemargin.cli.program import CommandLine
 from widemargin.tasks import TASKS, task
 
 Options = dict[str, Any]
 
 
-def run(command: str, options: Options) -> int | None:
-    """Run the file of the command's name; return its exit code."""
-    code: int | None = import_module(f"widemargin.cli.{command}").run(**options)
+def run(place: str, options: Options) -> int | None:
+    """Run a command, given by its file, or its file and function, with a dot between them; return its exit code."""
+    file, _, function = place.partition(".")
+    code: int | None = getattr(import_module(f"widemargin.cli.{file}"), function or "run")(**options)
     return code
 
 
@@ -80,7 +81,7 @@ class ByTask(click.Group):
             help=f"{found.does}\n\n{self.remark}",
             epilog=example(f"widemargin {self.work} {cmd_name} {self.shown(found.example)}"),
         )
-        shared = collected(self.own)
+        shared = options_added_by(self.own)
         first = [shared.pop(name) for name in ("train_file", "dev_file", "out")]
         own = task_options(found, **self.defaults)
         command.params = [*first, *own, *shared.values(), config_option(), print_config_option()]
@@ -99,7 +100,7 @@ class ByTask(click.Group):
 
 @click.group(
     "widemargin",
-    cls=Program,
+    cls=CommandLine,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=example(
         "widemargin demo",
@@ -186,7 +187,7 @@ main.add_command(
 @click.option("--quiet", is_flag=True, help="Print only the main score: labelled attachment, F1 or accuracy.")
 def evaluate(**options: Any) -> int | None:
     """Compare the predictions of a model with the labels in FILE."""
-    return run("evaluate", options)
+    return run("scores.evaluate", options)
 
 
 @main.command(
@@ -212,7 +213,7 @@ def score(**options: Any) -> int | None:
     The scores are those of `evaluate`: labels and spans, dependency trees, brackets, classes, rankings, clusters,
     coreference, summaries.
     """
-    return run("score", options)
+    return run("scores.score", options)
 
 
 @main.command(
@@ -266,7 +267,7 @@ def predict(**options: Any) -> int | None:
 @quiet
 def calibrate(**options: Any) -> int | None:
     """Learn how sure a model may be, from FILE: labelled data that it was not trained on."""
-    return run("calibrate", options)
+    return run("scores.calibrate", options)
 
 
 @main.command(

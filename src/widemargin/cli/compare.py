@@ -5,14 +5,14 @@ from typing import Any
 
 from rich.text import Text
 
+from widemargin.cli.options import check_folder
 from widemargin.cli.output import Printer, print_json
 from widemargin.cli.program import INTERRUPTED
-from widemargin.cli.targets import check_folder
-from widemargin.cli.train import Keep, input_files, prepared
+from widemargin.cli.train import Keep, input_files, read_job
 from widemargin.errors import WidemarginError
 from widemargin.report.comparison import FILES, Comparison
 from widemargin.report.curves import check_can_draw
-from widemargin.report.tables import cells, columns_of
+from widemargin.report.verdict import cells, columns_of
 from widemargin.tasks import task
 from widemargin.tasks.training import compare_solvers
 
@@ -32,13 +32,13 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         if len(options["C"]) > 1:
             raise WidemarginError("solvers are compared at one C; give a single value of --C")
         (options["C"],) = options["C"]
-    job = prepared(chosen, options, train_file, dev_file, quiet=quiet)
+    job = read_job(chosen, options, train_file, dev_file, quiet=quiet)
     label = {"label": job.train.about["label"]} if "label" in job.train.about else {}
     about: dict[str, Any] = {"training data": train_file, **label, **job.train.size}
     if job.dev is not None:
         about |= {"development data": dev_file}
         about |= {f"development {what}": count for what, count in job.dev.size.items()}
-    comparison = compare_solvers(job.kind.load("compile"), job.parameters, job.data, solvers, about, [Keep()])
+    comparison = compare_solvers(job.kind.compile, job.parameters, job.data, solvers, about, [Keep()])
     if comparison.interrupted and not comparison.functions:
         raise KeyboardInterrupt  # nothing has been measured yet
     comparison.save(out)

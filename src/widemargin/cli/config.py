@@ -58,7 +58,7 @@ def _use(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
         option = options.get(key.replace("_", "-"))
         if option is None:
             raise DataError(f"{path}: there is no option {key!r} of this command{_closest(key, options)}")
-        values[str(option.name)] = _checked(ctx, option, _given(value, option, f"{path}: {key}"), f"{path}: {key}")
+        values[str(option.name)] = _check(ctx, option, _given(value, option, f"{path}: {key}"), f"{path}: {key}")
     ctx.default_map = values
 
 
@@ -123,7 +123,7 @@ def _word(value: Any, place: str) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _checked(ctx: click.Context, option: click.Option, value: Any, place: str) -> Any:
+def _check(ctx: click.Context, option: click.Option, value: Any, place: str) -> Any:
     """The value, or an error that names its place in the file."""
     try:
         option.process_value(ctx, value)
@@ -140,17 +140,17 @@ class Configured(click.Command):
         if not ctx.params.pop("print_config", False):
             return super().invoke(ctx)
         values = ((name, ctx.params[str(option.name)]) for name, option in options_of(self).items())
-        return click.echo("\n".join(f"{name} = {_spelt(value)}" for name, value in values if value not in (None, [])))
+        return click.echo("\n".join(f"{name} = {_in_toml(value)}" for name, value in values if value not in (None, [])))
 
 
 SPELT: Mapping[type, Callable[[Any], str]] = {bool: lambda value: str(value).lower(), int: repr, float: repr}
 
 
-def _spelt(value: Any) -> str:
+def _in_toml(value: Any) -> str:
     """A value in TOML; NAME=FILE pairs become an inline table."""
     if isinstance(value, list | tuple):
         if all(isinstance(each, tuple) for each in value):
-            return "{ " + ", ".join(f"{name} = {_spelt(file)}" for name, file in value) + " }"
-        return "[" + ", ".join(map(_spelt, value)) + "]"
+            return "{ " + ", ".join(f"{name} = {_in_toml(file)}" for name, file in value) + " }"
+        return "[" + ", ".join(map(_in_toml, value)) + "]"
     # A basic string of TOML is written like one of JSON.
     return SPELT[type(value)](value) if type(value) in SPELT else json_text(str(value))

@@ -6,16 +6,16 @@ from pathlib import Path
 from rich.text import Text
 
 from widemargin._version import __version__
+from widemargin.cli.options import check_target
 from widemargin.cli.output import Printer
 from widemargin.cli.program import INTERRUPTED
-from widemargin.cli.targets import check_target
 from widemargin.cli.train import Keep
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution, percent
 from widemargin.data.generators import addresses
 from widemargin.metrics import accuracy, sequence_accuracy, span_scores
 from widemargin.report.curves import can_draw, plot_curves
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks import task
 from widemargin.tasks.training import Data, train
 from widemargin.text.spans import spans
@@ -53,8 +53,8 @@ def run(*, out: str, sequences: int, seed: int, quiet: bool) -> int | None:
         "The first run also compiles, which takes about ten seconds."
     )
     kind = task("tag").kinds["chain"]
-    parameters = kind.load("parameters")(verbose=not quiet)
-    tagger, solution = train(kind.load("compile"), parameters, Data(X, y), [Keep()])
+    parameters = kind.parameters(verbose=not quiet)
+    tagger, solution = train(kind.compile, parameters, Data(X, y), [Keep()])
     tagger.summary["data"] = {
         "label": "label",
         "format": "conll",

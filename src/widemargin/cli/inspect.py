@@ -1,4 +1,4 @@
-"""`widemargin inspect`: what a model has learnt."""
+"""`widemargin inspect`: what a model has learnt, and with `--explain`, why it chose what it chose in one sentence."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from widemargin.cli.options import check_target
 from widemargin.cli.output import Printer, file_size, print_json, signed
-from widemargin.cli.targets import check_target
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.report.explain import Question
 from widemargin.report.record import certificate, features, stopped, trained_on
-from widemargin.tasks.base import Model, load_model, written_by
+from widemargin.tasks.base import Model, Reading, load_model, written_by
+from widemargin.tasks.card import card as card_of
 from widemargin.tasks.strongest import Part, Strongest
+from widemargin.text.columns import Columns
 
 HASHED = ": they have names only within a sentence (--explain FILE)"
 VISIBLE = 0.0005  # smaller weights would be printed as zero
@@ -37,13 +40,10 @@ def run(
     if card and (as_json or explain is not None or labels):
         raise WidemarginError("--card is a page about the whole model; --json, --explain and --label are not for it")
     if explain is not None:
-        from widemargin.cli import explain as explaining
-        from widemargin.report.explain import Question
-
         if len(labels) > 1 or (token is None and head is not None):
             raise WidemarginError("--explain compares one part with one other: give a --token or a --span")
         question = Question(token, head, span, labels[0] if labels else None)
-        explaining.run(model, explain, sentence, question, top=top, as_json=as_json)
+        _explain(model, explain, sentence, question, top=top, as_json=as_json)
         return
     if token is not None or span is not None or head is not None:
         raise WidemarginError("--token, --head and --span need --explain FILE, whose sentences they are in")
@@ -53,7 +53,7 @@ def run(
     _export(predictor, model, exports)
     if card:
         printer = Printer()
-        for line in predictor.card(Path(model).name).splitlines():
+        for line in card_of(predictor, Path(model).name).splitlines():
             printer.line(line)
         return
     summary, solution = predictor.summary, predictor.course
@@ -90,6 +90,54 @@ def run(
         _print_templates(printer, predictor.templates)
 
 
+def _explain(model: str, file: str, sentence: int, question: Question, *, top: int, as_json: bool) -> None:
+    """Explain a part of what the model predicts for a sentence of the file, or list all parts.
+
+    Without a token or a span, all parts of the prediction are listed with their *margins*: how much more each scores
+    than the best alternative. With one, the features that make the difference are.
+    """
+    predictor: Model = load_model(model)
+    if not predictor.explains:
+        raise UnsupportedError(f"the model predicts {predictor.predicts}; it cannot explain them")
+    corpus = predictor.alone(predictor.read(file, Reading(), gold=False), sentence)
+    answer = predictor.explain(corpus.X, question)
+    words = {"words": corpus.X.sequences("word")[0]} if isinstance(corpus.X, Columns) else {}
+    results = {"model": model, "sentence": sentence, **words, **answer}
+    if as_json:
+        print_json(results)
+    elif "parts" in answer:
+        _print_margins(Printer(), results)
+    else:
+        _print_reasons(Printer(), results, top)
+
+
+def _print_margins(printer: Printer, results: dict[str, Any]) -> None:
+    rows = [[each["part"], signed(each["margin"]), each["instead"]] for each in results["parts"]]
+    printer.table([f"sentence {results['sentence']}", "margin", "the best instead"], rows)
+
+
+def _print_reasons(printer: Printer, results: dict[str, Any], top: int) -> None:
+    printer.facts((name, f"{signed(results[name]['score'])}  {results[name]['part']}") for name in ("chosen", "other"))
+    printer.facts([("margin", signed(results["difference"]))])
+    for heading, sign in (("For what was chosen", 1), ("Against it", -1)):
+        found = [each for each in results["reasons"] if sign * each["difference"] > 0]
+        if found:
+            left = len(found) - top
+            rows = [
+                [
+                    signed(each["difference"]),
+                    each["template"],
+                    each["values"],
+                    signed(each["weight"]),
+                    each["other_values"],
+                    signed(each["other_weight"]),
+                ]
+                for each in found[:top]
+            ]
+            printer.heading(heading + (f": the strongest {top} of {len(found)}" if left > 0 else ""))
+            printer.table(["difference", "template", "chosen", "weight", "other", "weight"], rows)
+
+
 def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
     """Write the model in other formats, all of them checked before anything is written."""
     for path in exports:
@@ -111,7 +159,10 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     facts = [
         ("model", f"{results['model']} ({file_size(results['model'])}, {results['written_by']})"),
         *([("certificate", certificate(solution))] if solution else []),
-        ("structure", results["structure"] + (f": {len(labels)} labels: {_listed(labels)}" if len(labels) > 1 else "")),
+        (
+            "structure",
+            results["structure"] + (f": {len(labels)} labels: {_row(labels)}" if len(labels) > 1 else ""),
+        ),
         ("features", features(size) + (HASHED if "templates" in size else "")),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
@@ -125,7 +176,7 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     printer.facts(facts)
 
 
-def _listed(labels: Sequence[str]) -> str:
+def _row(labels: Sequence[str]) -> str:
     """Labels in a row, separated by commas if any of them contains a blank."""
     return (", " if any(" " in label for label in labels) else " ").join(filter(None, labels))
 

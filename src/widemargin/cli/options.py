@@ -1,13 +1,16 @@
-"""Options that several commands share, and options made from the parameters of a task."""
+"""Options that several commands share, those made from the parameters of a task, and checks of files to be written."""
 
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 
+from widemargin.errors import WidemarginError
 from widemargin.files.formats import FORMATS
 from widemargin.tasks import Task
 from widemargin.tasks.parameters import Parameters, text_of
@@ -106,7 +109,7 @@ data_options = together(
 )
 
 
-def collected(options: Decorator) -> dict[str, click.Parameter]:
+def options_added_by(options: Decorator) -> dict[str, click.Parameter]:
     """The options that a decorator adds, by name."""
     command = click.Command("")
     options(command)
@@ -129,7 +132,7 @@ tags = click.option(
     type=click.Choice(["predicted", "given"]),
     help="Parsers only: tags by the model itself, or those in FILE. [default: as the model was trained]",
 )
-READING = collected(together(data_options, unknown_options))
+READING = options_added_by(together(data_options, unknown_options))
 """The options that say how files are read."""
 
 jobs = click.option("--jobs", type=int, default=-1, help="Threads; -1 uses all cores.", show_default=True)
@@ -160,9 +163,7 @@ def parameter_fields(task: Task) -> dict[str, tuple[type, "Field[Any]"]]:
 
     Parameters that only this task has come first.
     """
-    owners = [
-        each for each in (task.load_options(), *(kind.load("parameters") for kind in task.kinds.values())) if each
-    ]
+    owners = [each for each in (task.options, *(kind.parameters for kind in task.kinds.values())) if each]
     found = {field.name: (owner, field) for owner in owners for field in fields(owner)}
     shared = {field.name for field in fields(Parameters)}
     return dict(sorted(found.items(), key=lambda item: item[0] in shared))
@@ -215,3 +216,39 @@ def _by_type(kind: Any, flag: str) -> dict[str, Any]:
             "callback": lambda ctx, param, value: back.get(str(value)),
         }
     return {"type": kind} if kind in (int, float) else {}
+
+
+def check_target(path: str, *, inputs: Iterable[str | None] = ()) -> None:
+    """Raise an error now, not after an hour of work, if the file `path` cannot be written or is one of the inputs."""
+    import tempfile  # not needed for help
+
+    target = Path(path)
+    if target.is_dir():
+        raise WidemarginError(f"{path} is a folder; give the name of a file to write")
+    if target.exists() and any(each is not None and _same(target, each) for each in inputs):
+        raise WidemarginError(f"{path} is read by this command; give another name to the file to write")
+    if target.exists() and not target.is_file():
+        return  # a device or a pipe, which needs no new file
+    folder = Path(os.path.realpath(path)).parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise WidemarginError(f"{path} cannot be written into {folder}: {error.strerror}") from error
+
+
+def check_folder(path: str, files: Iterable[str], *, inputs: Sequence[str | None] = ()) -> None:
+    """Check `files` in the folder `path`, which need not exist yet, in the same way."""
+    folder = Path(path)
+    if folder.is_dir():
+        for name in files:
+            check_target(str(folder / name), inputs=inputs)
+        return
+    above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not above.is_dir():
+        raise WidemarginError(f"{above} is a file; {path} cannot be made a folder")
+    check_target(str(above / folder.name))
+
+
+def _same(target: Path, other: str) -> bool:
+    return os.path.exists(other) and target.samefile(other)

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from widemargin.report.numbers import MARK, UNKNOWN, finite
-from widemargin.report.text import json_text, shown
+from widemargin.report.text import MARK, UNKNOWN, finite, json_text, shown
 
 WIDTH_OF_FILES = 200
 LEAST_ROOM = 20  # narrower than this, wrapping makes nothing clearer
@@ -51,7 +50,7 @@ class Printer:
         for name, value in pairs:
             # On a terminal, long values continue in their own column; in a file, a fact is a line.
             wraps = sys.stdout.isatty() and room >= LEAST_ROOM
-            first, *others = _wrapped(value, room) if wraps else [value]
+            first, *others = _wrap(value, room) if wraps else [value]
             self.line(Text.assemble((name.ljust(width), "cyan"), "  ", first))
             for more in others:
                 self.line(" " * (width + 2) + more)
@@ -77,7 +76,7 @@ def _safe(text: str | Text) -> Text:
     return safe
 
 
-def _wrapped(value: str, room: int) -> list[str]:
+def _wrap(value: str, room: int) -> list[str]:
     """Lines of a width; a number stays with its per cent sign."""
     lines = wrap(value.replace(" %", "\xa0%"), room, break_on_hyphens=False)
     return [line.replace("\xa0%", " %") for line in lines] or [""]

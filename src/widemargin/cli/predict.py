@@ -4,11 +4,11 @@ import sys
 from typing import Any, NamedTuple
 
 from widemargin._threads import count_threads
-from widemargin.cli.targets import check_target
+from widemargin.cli.options import check_target
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import text_writer, write_text
 from widemargin.report.text import encodable, json_text
-from widemargin.tasks.answers import Alternatives, Answers, Limits, Probable
+from widemargin.tasks.answers import Alternatives, AnswerLimits, Answers, Probable
 from widemargin.tasks.base import Corpus, Model, Piece, Reading, counted_within, load_model
 from widemargin.tasks.files import check_plain_text
 
@@ -31,7 +31,7 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
     """Predict and write."""
     reading = Reading(**{name: options.pop(name) for name in Reading._fields if name in options})
     wanted = Wanted(**{name: options.pop(name) for name in Wanted._fields})
-    limits = Limits(**options)
+    limits = AnswerLimits(**options)
     _check_targets(model, file, out, draw)
     check_plain_text(reading)
     predictor: Model = load_model(model)
@@ -51,7 +51,9 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
             write(_text(predictor, piece, reading, wanted, limits, n_threads))
 
 
-def _text(predictor: Model, piece: Piece, reading: Reading, wanted: Wanted, limits: Limits, n_threads: int) -> str:
+def _text(
+    predictor: Model, piece: Piece, reading: Reading, wanted: Wanted, limits: AnswerLimits, n_threads: int
+) -> str:
     """A piece of the file with its predictions, or a line of answers for each of its inputs."""
     corpus = piece.corpus
     if piece.is_empty:
@@ -63,7 +65,9 @@ def _text(predictor: Model, piece: Piece, reading: Reading, wanted: Wanted, limi
         return predictor.write(corpus, _outputs(predictor, corpus, wanted, limits, n_threads), reading)
 
 
-def _answers(predictor: Model, corpus: Corpus, wanted: Wanted, limits: Limits, n_threads: int) -> list[dict[str, Any]]:
+def _answers(
+    predictor: Model, corpus: Corpus, wanted: Wanted, limits: AnswerLimits, n_threads: int
+) -> list[dict[str, Any]]:
     """Alternatives, confidence or probabilities; `_check_abilities` has checked that the model has them."""
     limited = _constraints(predictor, corpus, limits)
     if isinstance(predictor, Probable) and wanted.probabilities:
@@ -75,13 +79,13 @@ def _answers(predictor: Model, corpus: Corpus, wanted: Wanted, limits: Limits, n
     return predictor.alternatives(corpus.X, wanted.best, n_threads)
 
 
-def _outputs(predictor: Model, corpus: Corpus, wanted: Wanted, limits: Limits, n_threads: int) -> Any:
+def _outputs(predictor: Model, corpus: Corpus, wanted: Wanted, limits: AnswerLimits, n_threads: int) -> Any:
     if isinstance(predictor, Probable) and wanted.minimum_risk:
         return predictor.predict_minimum_risk(corpus.X, n_threads)
     return predictor.predict(corpus.X, n_threads, **_constraints(predictor, corpus, limits))
 
 
-def _constraints(predictor: Model, corpus: Corpus, limits: Limits) -> dict[str, Any]:
+def _constraints(predictor: Model, corpus: Corpus, limits: AnswerLimits) -> dict[str, Any]:
     return {"constraints": predictor.constraints(corpus, limits)} if isinstance(predictor, Answers) else {}
 
 

@@ -27,7 +27,7 @@ from widemargin.report.text import shown
 BROKEN_PIPE, WRONG, INTERRUPTED = 1, 2, 130
 
 
-class Program(click.Group):
+class CommandLine(click.Group):
     """A group that prints errors as one sentence; its commands return an exit code, or None for success."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -1,5 +1,6 @@
 """`widemargin train`: from labelled data to a model file, for any task."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -7,24 +8,23 @@ from math import inf
 from typing import Any, NamedTuple
 
 from widemargin._jit import now, seconds_compiling
-from widemargin.cli.given import files_of, read_value
-from widemargin.cli.options import parameter_fields
-from widemargin.cli.out_of_core import OutOfCore
-from widemargin.cli.out_of_core import facts as out_of_core_facts
-from widemargin.cli.output import Printer, file_size, print_json
+from widemargin.cli.options import check_target, parameter_fields
+from widemargin.cli.output import Printer, file_size, print_json, spelt_size
 from widemargin.cli.program import INTERRUPTED, say
 from widemargin.cli.signals import SIGNALS
-from widemargin.cli.targets import check_target
+from widemargin.core.examples import OnDisk
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.stop import Callback
 from widemargin.errors import WidemarginError
+from widemargin.files.given import files_of, read_value
 from widemargin.report.curves import check_can_draw, plot_curves
-from widemargin.report.numbers import share
 from widemargin.report.record import STOPPED, certificate, dev_score
+from widemargin.report.text import share
 from widemargin.tasks import Kind, Task, task
 from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.out_of_core import Stream, check_able, compile_stream
 from widemargin.tasks.parameters import Parameters
-from widemargin.tasks.training import Data, train, train_path
+from widemargin.tasks.training import Compiled, Data, train, train_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,35 @@ class Keep(Callback):
         SIGNALS.keep = True
 
 
-class Prepared(NamedTuple):
+class OutOfCore:
+    """Data that are read in pieces, and the size of their arrays."""
+
+    def __init__(self, task: Task, path: str, reading: Reading, cache: str | None) -> None:
+        for kind in task.kinds.values():
+            check_able(kind)
+        self.task, self.stream, self.n_bytes = task, Stream(path, reading, cache), 0
+
+    def beginning(self) -> Corpus:
+        """The first piece, as a sample of the data; empty for a pipe, which can be read only once."""
+        if self.stream.source == "-":
+            return Corpus(None, None, {}, {}, None)
+        return next(self.stream.corpora(self.task))
+
+    def compile(self, parameters: Parameters, data: Data) -> Compiled[Any]:
+        """Compile all data."""
+        compiled = compile_stream(parameters, data._replace(X=self.stream, y=None))
+        assert isinstance(compiled.examples, OnDisk)
+        self.n_bytes = compiled.examples.pages.n_bytes
+        return compiled
+
+    def results(self) -> dict[str, Any]:
+        """The size and the folder of the arrays, and the peak of resident memory."""
+        kept = self.stream.cache is not None
+        folder = str(self.stream.cache) if kept else tempfile.gettempdir()
+        return {"arrays": {"bytes": self.n_bytes, "folder": folder, "kept": kept}, "peak_memory": _peak_memory()}
+
+
+class Job(NamedTuple):
     """The kind of model, its parameters, and the data that were read."""
 
     kind: Kind
@@ -110,7 +138,7 @@ def input_files(task: Task, options: Mapping[str, Any]) -> list[str]:
     return [path for name, (_, each) in found for path in files_of(each.metadata["given_as"], options.get(name))]
 
 
-def prepared(
+def read_job(
     task: Task,
     options: dict[str, Any],
     train_file: str,
@@ -118,13 +146,13 @@ def prepared(
     *,
     quiet: bool,
     outside: Callable[[Reading], OutOfCore] | None = None,
-) -> Prepared:
+) -> Job:
     """Read all files, and choose the kind of model and its parameters; with `outside`, read only the first piece."""
     reading = Reading(**{name: options.pop(name) for name in task.reads})
     known = parameter_fields(task)
     given = {name: read_value(known[name][1].metadata["given_as"], value) for name, value in options.items()}
     given = {name: value for name, value in given.items() if value is not None or known[name][1].default is None}
-    own = {} if task.options is None else {field.name: given[field.name] for field in fields(task.load_options())}
+    own = {} if task.options is None else {field.name: given[field.name] for field in fields(task.options)}
     files = task.load_files()
     given = files.parameters(given)
     pieces = None if outside is None else outside(reading)
@@ -135,10 +163,10 @@ def prepared(
             reading = reading._replace(label=reading.label or corpus.about.get("label"))
         dev = files.read(dev_file, reading, corpus.about, gold=True, **own)
     name = files.kind(list(task.kinds), corpus)
-    parameters = task.kinds[name].load("parameters")
+    parameters = task.kinds[name].parameters
     wanted = {field.name for field in fields(parameters)}
     chosen = {name: value for name, value in given.items() if name in wanted}
-    return Prepared(task.kinds[name], parameters(**chosen, verbose=not quiet), corpus, dev, pieces)
+    return Job(task.kinds[name], parameters(**chosen, verbose=not quiet), corpus, dev, pieces)
 
 
 def run(name: str, options: dict[str, Any]) -> int | None:
@@ -150,9 +178,9 @@ def run(name: str, options: dict[str, Any]) -> int | None:
     outside = None
     if own.out_of_core or own.cache is not None:
         outside = partial(OutOfCore, chosen, own.train_file, cache=own.cache)
-    job = prepared(chosen, options, own.train_file, own.dev_file, quiet=own.quiet, outside=outside)
+    job = read_job(chosen, options, own.train_file, own.dev_file, quiet=own.quiet, outside=outside)
     read = now()
-    compile_ = job.kind.load("compile") if job.pieces is None else job.pieces.compile
+    compile_ = job.kind.compile if job.pieces is None else job.pieces.compile
     if own.several and own.C is not None:
         path = train_path(compile_, job.parameters, job.data, own.C, [Keep()])
     else:
@@ -242,7 +270,7 @@ def _print(
 ) -> None:
     seconds, dev = results["seconds"], results.get("dev")
     facts = [
-        ("data", _counted(size)),
+        ("data", _counts(size)),
         *_labels(results),
         *_unknown(results["unknown"]),
         *_unreachable(results["unreachable"], size),
@@ -258,14 +286,14 @@ def _print(
     ]
     if dev is not None and dev["score"] is not None:
         kept = f"after epoch {solution.epoch}, whose weights are kept"
-        facts.append((f"dev {dev['metric']}", f"{share(dev['score'])} on {_counted(dev_size)}, {kept}"))
+        facts.append((f"dev {dev['metric']}", f"{share(dev['score'])} on {_counts(dev_size)}, {kept}"))
     if len(results["path"]) > 1:
         points = (
             f"{point['C']:g} ({share(point['score'])})" for point in results["path"] if point["score"] is not None
         )
         facts.append(("C", f"{results['C']:g}, the best of {', '.join(points)}"))
     facts.append(("model", f"{results['model']} ({file_size(results['model'])})"))
-    facts += out_of_core_facts(results)
+    facts += _arrays(results)
     stages = [f"{stage} {value:.1f}" for stage, value in seconds.items() if value or stage != "compiling"]
     facts.append(("seconds", ", ".join(stages)))
     printer.facts(facts)
@@ -313,5 +341,23 @@ def _features(results: dict[str, Any]) -> str:
     return f"of {results['templates']:,} templates" if results["templates"] else f"{results['features']:,}"
 
 
-def _counted(size: dict[str, int]) -> str:
+def _counts(size: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {what}" for what, count in size.items())
+
+
+def _arrays(results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The results of `OutOfCore.results` as text."""
+    if "arrays" in results:
+        size, folder, kept = results["arrays"].values()
+        yield "arrays", f"{spelt_size(size)} in {folder}, {'kept' if kept else 'removed'}"
+    if results.get("peak_memory"):
+        yield "memory", f"{spelt_size(results['peak_memory'])} at most, with mapped files"
+
+
+def _peak_memory() -> int | None:
+    """The peak of this process's resident memory in bytes; None if the system does not report it."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as stream:
+            return next(1024 * int(line.split()[1]) for line in stream if line.startswith("VmHWM:"))
+    except (OSError, StopIteration, ValueError):
+        return None

@@ -35,13 +35,17 @@ def replacing(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> A
 
 @contextmanager
 def _replacing(path: Path, mode: str) -> Iterator[IO[Any]]:
+    # Tests the path as given: when /dev/stdout is a pipe, it resolves to something that is not a path.
+    with writing(path):
+        is_special = path.exists() and not path.is_file()
+        with opened(path, mode) if is_special else renamed(Path(os.path.realpath(path)), mode) as stream:
+            yield stream
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Report an `OSError` of the block as a failure to write `path`."""
     try:
-        # Tests the path as given: when /dev/stdout is a pipe, it resolves to something that is not a path.
-        if path.exists() and not path.is_file():
-            with opened(path, mode) as stream:
-                yield stream
-        else:
-            with renamed(Path(os.path.realpath(path)), mode) as stream:
-                yield stream
+        yield
     except OSError as error:
         raise WidemarginError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
+from widemargin.core.certificate import BestWeights
 from widemargin.core.contents import CHANGED, EXAMPLES, facts, listed_digest
 from widemargin.core.header import Place, many, mapping, number, optional, plain, record, row, text, whole
-from widemargin.core.keeper import Best
-from widemargin.core.loop import Clock
 from widemargin.core.model_file import read_model, write_model
+from widemargin.core.oracle import Clock
 from widemargin.core.packing import Arrays, misfit, pack, unpack
 from widemargin.core.penalty import formula
 from widemargin.core.problem import Trainable
@@ -106,7 +106,7 @@ class Moment:
         if self.slacks is not None:
             run.problem.slacks = self.slacks
         if self.best_score is not None and self.best_w is not None:
-            keeper.best = Best(self.best_score, self.best_epoch, self.best_w)
+            keeper.best = BestWeights(self.best_score, self.best_epoch, self.best_w)
         keeper.average, keeper.waited = self.average, self.waited
         run.clock = Clock(run.problem.meter, self.seconds, self.calls)
         if self.found is not None:

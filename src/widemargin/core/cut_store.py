@@ -27,7 +27,7 @@ from widemargin.core.cuts import (
     drop_idle,
     violation,
 )
-from widemargin.core.lookup import lookup_for
+from widemargin.core.products import lookup_for
 from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus, taken
 
 BYTES_PER_ENTRY = 12

@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.lookup import Lookup, dot_entered, enter, leave
+from widemargin.core.products import Lookup, dot_entered, enter, leave
 from widemargin.core.sparse import Rows, dot, stack
 
 NOTHING_MISSED: FloatVector = np.empty(0)

@@ -17,11 +17,11 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.choices import Penalty
+from widemargin.core import Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import WorkingSets
-from widemargin.core.dense import inner
 from widemargin.core.penalty import best_bound
+from widemargin.core.products import inner
 from widemargin.core.sparse import Rows
 
 UNIT = 2.0**-52  # u; twice the error of rounding to nearest, to cover the products of small errors

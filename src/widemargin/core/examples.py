@@ -96,7 +96,7 @@ class Examples(Protocol):
 
 # Optional abilities of a structure. Solvers and objectives name those they require. Examples with `ErrorCounts`,
 # `Positions` or `Marginals` may also have `slack_bytes()`, `violator_bytes()` and `expectation_bytes()`: the most bytes
-# that these take for each example. Examples that need too many are refused before training (`core.limits`).
+# that these take for each example. Examples that need too many are refused before training (`core.checks`).
 
 
 @runtime_checkable

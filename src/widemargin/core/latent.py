@@ -21,7 +21,7 @@ import os
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,13 +30,12 @@ import numpy as np
 from widemargin._jit import now
 from widemargin.core.checkpoint import read_outer
 from widemargin.core.checks import check_offers
-from widemargin.core.completion import begin, complete, shifts
 from widemargin.core.examples import Latent, Outputs, Uncertain
 from widemargin.core.header import Place
 from widemargin.core.interrupt import interruption
 from widemargin.core.loop import fit
 from widemargin.core.problem import Problem, in_shares
-from widemargin.core.rounds import Course, Enough, Rounds
+from widemargin.core.rounds import Course, Enough, Rounds, begin, complete, shifts
 from widemargin.core.solution import Epoch, Round, Solution, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.sparse import Rows, dots, taken
@@ -73,7 +72,7 @@ def fit_latent(
     problem, solver : what to minimise, and how; the examples are `Latent`
     stop : the rules for every convex problem, except that `seconds` limits the whole run and `patience` counts rounds
     rounds : how rounds follow each other
-    init : completions to begin with: ``"rule"``, ``"random"``, weights, or completions (`core.completion.begin`)
+    init : completions to begin with: ``"rule"``, ``"random"``, weights, or completions (`core.rounds.begin`)
     score : maps weights to a development score, asked for after every round; the best round's weights are returned
     callbacks, seed, checkpoint, resume, checkpoint_seconds, interrupted : as in `fit`
     """
@@ -110,25 +109,24 @@ def _in_run(epoch: Epoch, course: Course) -> Epoch:
     )
 
 
+@dataclass
 class _Procedure:
     """One call of `fit_latent`."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: Solver,
-        stop: Stop,
-        rounds: Rounds,
-        score: Score | None,
-        callbacks: Sequence[Callback],
-        rng: np.random.Generator,
-    ) -> None:
-        self.problem, self.solver, self.stop, self.rounds = problem, solver, stop, rounds
-        self.score, self.callbacks, self.rng = score, callbacks, rng
-        self.latent: Any = problem.examples
-        self.closest = rounds.tol if stop.gap is None else min(stop.gap, rounds.tol or stop.gap)
+    problem: Problem
+    solver: Solver
+    stop: Stop
+    rounds: Rounds
+    score: Score | None
+    callbacks: Sequence[Callback]
+    rng: np.random.Generator
+    last: Solution | None = None
+
+    def __post_init__(self) -> None:
+        gap, tol = self.stop.gap, self.rounds.tol
+        self.latent: Any = self.problem.examples
+        self.closest = tol if gap is None else min(gap, tol or gap)
         self.course = Course(taking_part=np.ones(self.latent.n_examples))
-        self.last: Solution | None = None
 
     def result(self, init: Any, resume: bool, options: dict[str, Any]) -> Solution:
         """The solution after rounds until a rule ends the run."""

@@ -1,14 +1,17 @@
 """The only training loop: `epochs`, a generator, and `Run`, which iterates over it and decides what follows.
 
-`epochs` is the only place that runs a solver's epochs. It is used by `Run`, which `fit` and the log of CRFsuite iterate
-over; by learning from pieces of data (`core.online`); and by learning in parts (`parts`). A run uses
+`epochs` is the only place that runs a solver's epochs: for `Run`, which `fit` and CRFsuite's log iterate over, and for
+learning from pieces of data (`core.online`) or in parts (`parts`). A run uses
 
-    `core.certifier`   P, D, the gap, and any reason why they prove nothing
-    `core.keeper`      which weights are returned: the last, the best on development data, an average
+    `core.certificate` P, D, the gap, and any reason why they prove nothing; which weights are returned
     `core.stop`        the rules that end a run
     `core.interrupt`   the watch that cuts a run short: Ctrl-C or a time limit
 
 Solvers implement none of this, so it works alike for all of them.
+
+**The regularisation path** is one problem for several C in ascending order: the solution moves little from point to
+point. A dual solver starts from the cuts of the previous point, which are valid for every C, with their α scaled to the
+new C (`solvers.dual`); a primal solver starts from the previous weights.
 """
 
 import logging
@@ -16,20 +19,19 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin._jit import now
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
-from widemargin.core.certifier import Certificate, Certifier
+from widemargin.core.certificate import Certificate, Certifier, Keeper, shorten
 from widemargin.core.checks import check_offers
 from widemargin.core.contents import Origin
 from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_on
-from widemargin.core.keeper import Keeper, shorten
-from widemargin.core.oracle import Meter
-from widemargin.core.problem import Trainable
+from widemargin.core.oracle import Clock
+from widemargin.core.problem import Problem, Trainable
 from widemargin.core.solution import Epoch, Solution, percent, relative_gap
 from widemargin.core.solver import Carried, Solver
 from widemargin.core.stop import Callback, Score, Stop
@@ -47,33 +49,6 @@ def epochs(problem: Any, solver: Solver, state: Any, rng: np.random.Generator) -
         with one_blas_thread():
             solver.epoch(problem, state, rng)
         yield state
-
-
-class Clock:
-    """Seconds and oracle calls since the start, plus those given; time spent compiling does not count."""
-
-    def __init__(self, meter: Meter, seconds: float = 0.0, calls: int = 0) -> None:
-        self._meter, self._begin, self._calls = meter, now() - seconds, meter.calls - calls
-
-    @property
-    def seconds(self) -> float:
-        """The seconds so far."""
-        return now() - self._begin
-
-    @property
-    def calls(self) -> int:
-        """The oracle calls so far."""
-        return self._meter.calls - self._calls
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count neither the seconds nor the oracle calls of the block."""
-        begin, calls = now(), self._meter.calls
-        try:
-            yield
-        finally:
-            self._begin += now() - begin
-            self._calls += self._meter.calls - calls
 
 
 class Run:
@@ -203,8 +178,7 @@ class Run:
             w, found = self._no_worse_than_zero(w, found)
             if self.reason == "epochs" and self.stop.gap is not None and self.stop.is_missed_by(found.gap):
                 reached = "unknown" if found.gap is None else percent(found.gap, "")
-                wanted = percent(self.stop.gap, "")
-                shortfall = f"the gap is {reached} after {epoch} epochs, above the {wanted} wanted"
+                shortfall = f"the gap is {reached} after {epoch} epochs, above the {percent(self.stop.gap, '')} wanted"
         found = found.or_doubt()
         cuts = solver.carried(problem, state)
         if cuts is not None:
@@ -328,9 +302,8 @@ def fit(
     problem, solver : what to minimise, and how
     stop : when to stop
     score : maps weights to a development score, higher being better. The weights of the best epoch are returned, of the
-        last one among equals. While a dual solver has a gap above 20 %, its weights jump from epoch to epoch, and a
-        good score is mere luck. During that time the average over the epochs so far is scored and returned instead, in
-        which epoch t counts t times.
+        last one among equals. While a dual solver has a gap above 20 %, the average over the epochs so far is scored
+        and returned instead, in which epoch t counts t times (`core.certificate`).
     callbacks : are told about training as it proceeds
     seed : the seed of everything random
     w : weights to start from. A primal solver continues from them, a dual one from the cuts found there
@@ -341,8 +314,7 @@ def fit(
     checkpoint : a file that saves the run as it proceeds; when training ends, even by Ctrl-C, it holds the last
         complete epoch
     resume : continue from the checkpoint, if it exists, exactly as its run would have continued; the stop rules are
-        those given now, counted from the beginning of that run. `seed`, `w` and `cuts` are ignored when a run is
-        resumed.
+        those given now, counted from the beginning of that run. `seed`, `w` and `cuts` are ignored then.
     checkpoint_seconds : how long to wait between two writes
     interrupted : an event that ends training as Ctrl-C does; by default Ctrl-C itself
     outer : a dataclass of what the caller needs to resume, kept in the checkpoint (`core.checkpoint.read_outer`)
@@ -380,3 +352,49 @@ def check(problem: Trainable, solver: Solver) -> None:
         )
     check_offers(solver, solver.requires, problem.examples)
     check_offers(solver, solver.requires_of_objective, problem.objective, "objectives")
+
+
+def fit_path(problem: Problem, solver: Solver, C: Sequence[float], **options: Any) -> list[Solution]:
+    """Solve `problem` for every value in `C` instead of its own; each solution has its own certificate.
+
+    Ctrl-C ends the path: the points not reached by then, those with the largest C, are missing.
+
+    Parameters
+    ----------
+    problem, solver : what to minimise, and how
+    C : trade-offs in any order
+    options : those of `fit`, except checkpoints; they apply to every point, `w` and `cuts` only to the first
+
+    Returns
+    -------
+    The solutions in the order of `C`. Only the one with the largest C keeps its `cuts`, which may take much memory.
+    """
+    return [solution for _, solution in path_points(problem, solver, C, **options)]
+
+
+def path_points(problem: Problem, solver: Solver, C: Sequence[float], **options: Any) -> list[tuple[float, Solution]]:
+    """Like `fit_path`, but with the C of each solution, since Ctrl-C may leave some out."""
+    if not len(C):
+        raise WidemarginError("a path needs at least one C")
+    if options.get("checkpoint") is not None:
+        raise WidemarginError("a checkpoint holds one run, not a path; fit one C at a time to have checkpoints")
+    points = [replace(problem, C=float(each)) for each in C]  # before any training, so that a bad C is found at once
+    found: dict[int, Solution] = {}
+    last: int | None = None
+    for k in np.argsort([point.C for point in points], kind="stable").tolist():
+        if last is not None:
+            before = found[last]
+            options |= {"w": before.w if before.cuts is None else None, "cuts": before.cuts}
+        name_run(f"C {points[k].C:g}", options.get("callbacks", ()))
+        try:
+            found[k] = fit(points[k], solver, **options)
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            break  # nothing was learnt for this C; the points before are worth keeping
+        if last is not None:
+            found[last] = replace(found[last], cuts=None)
+        last = k
+        if found[k].stopped == "interrupted":
+            break
+    return [(points[k].C, found[k]) for k in sorted(found)]

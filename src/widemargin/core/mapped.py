@@ -9,7 +9,6 @@ memory is short.
 import mmap
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,8 +20,9 @@ from weakref import WeakSet, ref
 import numpy as np
 
 from widemargin._types import AnyArray, IntVector, LongVector
+from widemargin.core.atomic import writing
 from widemargin.core.sparse import Rows
-from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.errors import ModelFileError
 
 SHARE = 1 << 20
 """How many entries are read at a time; vectors on disk may be larger than memory."""
@@ -41,7 +41,7 @@ class VectorFile:
 
     def __init__(self, path: Path, dtype: type[np.generic]) -> None:
         self.path, self.dtype, self.size = path, np.dtype(dtype), 0
-        with _writing(path):
+        with writing(path):
             path.touch(exist_ok=False)
 
     def append(self, values: AnyArray) -> None:
@@ -52,7 +52,7 @@ class VectorFile:
     def put(self, first: int, values: AnyArray) -> None:
         """Write values from the entry `first` on."""
         rest = np.ascontiguousarray(values, dtype=self.dtype).view(np.uint8).data
-        with _writing(self.path), self.path.open("r+b", buffering=0) as stream:
+        with writing(self.path), self.path.open("r+b", buffering=0) as stream:
             stream.seek(first * self.dtype.itemsize)
             while len(rest):
                 rest = rest[stream.write(rest[:AT_ONCE]) :]
@@ -161,7 +161,7 @@ class Pages:
     def room(self, size: int, dtype: Any) -> AnyArray:
         """A vector to write to, in a nameless file beside the folder that vanishes with the vector."""
         n_bytes, beside = max(size, 1) * np.dtype(dtype).itemsize, self.folder.parent
-        with _writing(beside), TemporaryFile(dir=beside) as stream:
+        with writing(beside), TemporaryFile(dir=beside) as stream:
             # The disk space is reserved now: running out of it later would kill the process.
             getattr(os, "posix_fallocate", lambda file, _, n: os.truncate(file, n))(stream.fileno(), 0, n_bytes)
             content = mmap.mmap(stream.fileno(), n_bytes)
@@ -219,14 +219,6 @@ def _watch(pages: "ref[Pages]") -> None:
         found.give_back()
         del found
         sleep(SECONDS_BETWEEN_LOOKS)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise WidemarginError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _resident_files() -> int:

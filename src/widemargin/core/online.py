@@ -17,7 +17,8 @@ import numpy as np
 from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
 from widemargin.core.checkpoint import check_generator
 from widemargin.core.header import Place, flag, mapping, number, one_of, plain, record, text, whole
-from widemargin.core.loop import Clock, check, epochs
+from widemargin.core.loop import check, epochs
+from widemargin.core.oracle import Clock
 from widemargin.core.packing import unpack
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Epoch, Solution

@@ -22,8 +22,8 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.choices import Penalty
-from widemargin.core.dense import inner
+from widemargin.core import Penalty
+from widemargin.core.products import inner
 
 PENALTIES: tuple[Penalty, ...] = get_args(Penalty)
 HALVINGS = 40

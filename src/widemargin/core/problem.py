@@ -25,18 +25,17 @@ import numpy as np
 
 from widemargin._threads import run, shares
 from widemargin._types import AnyArray, FloatVector, IntVector
+from widemargin.core import Loss, Penalty
 from widemargin.core import penalty as penalties
 from widemargin.core.checks import check_offers, checked_weights, is_number
-from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts
-from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence, Ledger, evidence_of, smooth_doubt
 from widemargin.core.examples import Examples, OnDisk, Outputs
 from widemargin.core.objective import Beyond, Margin, Objective
-from widemargin.core.oracle import Meter, Oracle
+from widemargin.core.oracle import CutVisit, Meter, Oracle, SummedPass, Visit, Wants, find_misjudgement, summed_pass
+from widemargin.core.products import inner
 from widemargin.core.sparse import dots
-from widemargin.core.visits import CutVisit, SummedPass, Visit, Wants, find_misjudgement, summed_pass
 from widemargin.errors import WidemarginError
 
 T = TypeVar("T")
@@ -154,7 +153,7 @@ class Problem(Oracle, Value):
     keep_parts : planes, which are sums of cuts, remember their share of every block, so that they can be rebased
 
     `n_counted` examples have a positive weight. The cuts of a `convex` problem hold for every w; those of examples that
-    are completed on the way (`core.completion`) do not.
+    are completed on the way (`core.restarts`) do not.
     """
 
     examples: Examples

@@ -2,6 +2,8 @@
 
 Each run trains and decodes on a thread of its own. If decoding a batch takes less time than waking a thread a few
 times, runs would mostly wait for the interpreter lock, so they are made one after the other.
+
+A run goes in rounds (`core.latent`), or completes every example whenever it is visited.
 """
 
 import os
@@ -14,15 +16,17 @@ from typing import Any
 import numpy as np
 
 from widemargin._threads import WAKING, run
-from widemargin.core.completion import CompletedOnTheWay, SummedOnTheWay, begin, sums_completions
+from widemargin._types import FloatVector, IntVector, LongMatrix
+from widemargin.core.examples import Differences, Latent, LatentMarginals, Outputs, Scale
 from widemargin.core.interrupt import interruption
 from widemargin.core.latent import fit_latent
 from widemargin.core.loop import fit, name_run
 from widemargin.core.oracle import Meter
 from widemargin.core.problem import Problem
-from widemargin.core.rounds import Rounds
+from widemargin.core.rounds import Rounds, begin
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.sparse import plus
 from widemargin.core.stop import Callback
 from widemargin.errors import UnsupportedError, WidemarginError
 
@@ -133,3 +137,53 @@ def completing(problem: Problem, solver: Solver, init: Any, rng: np.random.Gener
     latent: Any = problem.examples
     kind = SummedOnTheWay if summed else CompletedOnTheWay
     return replace(problem, examples=kind(latent, begin(latent, init, rng, problem.n_threads)))
+
+
+class CompletedOnTheWay:
+    """Latent examples that are completed whenever they are decoded, at the weights of that moment.
+
+    Their cuts are subgradients of the objective (5) of `core.latent`. That objective is not convex, so the cuts do not
+    hold at other weights: only solvers that keep no cuts can use them (perceptron, MIRA, AdaGrad). No gap is proven.
+    """
+
+    exact = convex = False
+
+    def __init__(self, latent: Latent, first: Outputs) -> None:
+        self.latent: Any = latent
+        self.base: Any = latent.completed(first)
+        self.n_examples, self.n_weights, self.work = self.base.n_examples, self.base.n_weights, self.base.work
+
+    def contents(self) -> Any:
+        """The latent examples, for digests (`core.contents`): the first completions make no difference."""
+        return self.latent
+
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> tuple[Outputs, Outputs]:
+        """The best outputs, and the best completions."""
+        return self.base.decode(w, batch, error_scale=error_scale), self.latent.complete(w, batch)
+
+    def difference(self, batch: IntVector, outputs: tuple[Outputs, Outputs]) -> Differences:
+        """Errors of the outputs, and the features of the completions minus those of the outputs."""
+        decoded, completions = outputs
+        errors, psi = self.base.difference(batch, decoded)
+        minus = self.base.difference(batch, completions).psi
+        each = np.arange(len(batch), dtype=np.int32)
+        return Differences(errors, plus(psi, np.full(len(batch), -1.0), minus, each))
+
+    def support(self, batch: IntVector) -> LongMatrix:
+        """The weights that decoding and completing the batch read."""
+        runs: LongMatrix = self.base.support(batch)
+        return runs
+
+
+class SummedOnTheWay(CompletedOnTheWay):
+    """The same for likelihoods: all completions count at once, so none is chosen."""
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log Σ_h p(y_i, h), and the expected features of completions minus those of all outputs."""
+        found: Differences = self.latent.expectation_over_completions(w, batch, error_scale=error_scale)
+        return found
+
+
+def sums_completions(problem: Problem) -> bool:
+    """Whether objective and examples sum over all outputs and completions, so that no completion must be chosen."""
+    return problem.objective.kind == "smooth" and isinstance(problem.examples, LatentMarginals)

@@ -1,16 +1,22 @@
-"""Rounds of learning with latent variables: their settings, their stop rule, and their state between two rounds.
+"""Rounds of learning with latent variables: settings, stop rule, state between two rounds, and completions.
 
-`core.latent` makes the rounds.
+`core.latent` makes the rounds. A completion is a gold output (y_i, h) with an h that is filled in
+(`core.examples.Latent`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core.examples import Examples, FirstCompletions, Outputs
 from widemargin.core.header import Place, many, row, whole
+from widemargin.core.problem import in_shares
 from widemargin.core.solution import EPOCH, ROUND, Epoch, Round
+from widemargin.core.sparse import Rows
 from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError
 
@@ -94,3 +100,40 @@ class Enough(Stop):
             return gap <= (max(LOOSEST, self.gap) if self.loose else self.gap)
         gained, left = self.base - primal, gap * primal
         return gained + left <= self.gap * self.base or (left <= SHARE * gained if self.loose else gap <= self.gap)
+
+
+def complete(latent: Any, w: FloatVector, n_threads: int = 1) -> Outputs:
+    """The best completions of all examples at `w`."""
+    return _joined(in_shares(latent, partial(latent.complete, w), n_threads))
+
+
+def begin(latent: Any, init: Any, rng: np.random.Generator, n_threads: int = 1) -> Outputs:
+    """Completions to begin with.
+
+    `init` is ``"random"``; ``"rule"``, which uses the structure's own rule, or random completions if it has none; the
+    weights of a model; or completions.
+    """
+    if isinstance(init, str):
+        if init not in ("rule", "random"):
+            raise WidemarginError(f"completions begin by 'rule' or at 'random', not by {init!r}")
+        return latent.first_completions() if init == "rule" and has_rule(latent) else latent.guess(rng)
+    weights = isinstance(init, np.ndarray) and init.dtype == np.float64 and init.shape == (latent.n_weights,)
+    return complete(latent, init, n_threads) if weights else init
+
+
+def has_rule(latent: Any) -> bool:
+    """Whether the structure has a rule of its own for the first completions."""
+    return isinstance(latent, FirstCompletions)
+
+
+def shifts(examples: Examples, before: Outputs) -> Rows:
+    """φ(gold) minus φ of the completions `before`, a row per example; `examples` are completed."""
+    return examples.difference(np.arange(examples.n_examples, dtype=np.int32), before).psi
+
+
+def _joined(parts: Sequence[Outputs]) -> Outputs:
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [completion for part in parts for completion in part]

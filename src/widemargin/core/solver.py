@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core import Loss, Penalty
 from widemargin.core.checks import is_number
-from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore, Renumbering
 from widemargin.core.evidence import Evidence
 from widemargin.core.objective import Kind

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 
 
 class Rows(NamedTuple):
@@ -97,6 +97,12 @@ def taken(rows: Rows, numbers: LongVector) -> Rows:
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = np.repeat(begin - indptr[:-1], counts) + np.arange(indptr[-1])
     return Rows(indptr, rows.indices[places], rows.values[places] if len(rows.values) else rows.values)
+
+
+def with_entries(rows: Rows, kept: BoolVector) -> Rows:
+    """The rows with only the entries that are `kept`."""
+    values = rows.values[kept] if len(rows.values) else rows.values
+    return Rows(boundaries(kept)[rows.indptr], rows.indices[kept], values)
 
 
 @kernel

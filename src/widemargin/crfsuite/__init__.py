@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from widemargin._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from widemargin.crfsuite._dumpparser import ParsedDump as ParsedDump
     from widemargin.crfsuite.estimator import CRF as CRF
     from widemargin.crfsuite.items import CRFSUITE_VERSION as CRFSUITE_VERSION
     from widemargin.crfsuite.items import CRFSuiteError as CRFSuiteError
     from widemargin.crfsuite.items import ItemSequence as ItemSequence
     from widemargin.crfsuite.models import load as load
     from widemargin.crfsuite.models import save as save
+    from widemargin.crfsuite.tagger import ParsedDump as ParsedDump
     from widemargin.crfsuite.tagger import Tagger as Tagger
     from widemargin.crfsuite.trainer import BaseTrainer as BaseTrainer
     from widemargin.crfsuite.trainer import LinePerIterationTrainer as LinePerIterationTrainer
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_dumpparser": ["ParsedDump"],
         "estimator": ["CRF"],
         "items": ["CRFSUITE_VERSION", "CRFSuiteError", "ItemSequence"],
         "models": ["load", "save"],
-        "tagger": ["Tagger"],
+        "tagger": ["ParsedDump", "Tagger"],
         "trainer": ["BaseTrainer", "LinePerIterationTrainer", "Trainer"],
     },
 )

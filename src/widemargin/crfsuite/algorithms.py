@@ -22,7 +22,7 @@ from widemargin.crfsuite.items import LARGEST
 from widemargin.errors import WidemarginError
 from widemargin.solvers import AROW, LBFGS, SGD, PassiveAggressive, Perceptron, named_solver
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
 
 STEPS_ABOVE = 3
 """How many steps above calibration.eta the search for a learning rate begins."""
@@ -130,7 +130,7 @@ def parameters_of(algorithm: str) -> dict[str, Parameter]:
     return GENERATION | PARAMETERS.get(algorithm, OWN)
 
 
-def converted(name: str, parameter: Parameter, value: Any) -> Any:
+def convert(name: str, parameter: Parameter, value: Any) -> Any:
     """`value`, which may be given as text, in the type of the parameter; whole numbers are rounded towards 0."""
     kind = type(parameter.default)
     if kind is str:
@@ -157,7 +157,7 @@ def plan_of(algorithm: str, values: Mapping[str, Any]) -> Plan:
         if isinstance(value, float) and not is_number(value):
             raise ValueError(f"{name} must be a finite number, not {value}")
     most = None if algorithm == "lbfgs" and values["max_iterations"] in (0, LARGEST) else values["max_iterations"]
-    # Without a limit on epochs, the rules of `crfsuite.training.Course` end the run, or the limits of precision.
+    # Without a limit on epochs, the rules of `crfsuite.training.LoggedRun` end the run, or the limits of precision.
     stop = Stop(epochs=most, gap=values.get("tol"), seconds=None if most is not None else 1e9)
     parameters = TaggerParameters(**_like_a_tagger(algorithm, values))
     return replace(Plan.of(parameters), stop=stop)
@@ -167,9 +167,9 @@ def _like_a_tagger(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a tagger that is trained in the same way."""
     if algorithm == "lbfgs":
         newton = LBFGS(memory=values["num_memories"], trials=values["max_linesearch"])
-        return {"solver": newton, **_penalised(values["c1"], values["c2"])}
+        return {"solver": newton, **_penalty(values["c1"], values["c2"])}
     if algorithm == "l2sgd":
-        return {"solver": _calibrated(values), **_penalised(0.0, values["c2"])}
+        return {"solver": _sgd(values), **_penalty(0.0, values["c2"])}
     if algorithm == "averaged-perceptron":
         return {"solver": Perceptron()}
     if algorithm == "passive-aggressive":
@@ -195,7 +195,7 @@ def _like_a_tagger(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _penalised(c1: float, c2: float) -> dict[str, Any]:
+def _penalty(c1: float, c2: float) -> dict[str, Any]:
     """The parameters whose P is the penalised likelihood divided by `scale_of` c1 and c2."""
     C = 1.0 / scale_of({"c1": c1, "c2": c2})
     if c2 > 0 and c1 > 0:
@@ -208,7 +208,7 @@ def scale_of(values: Mapping[str, Any]) -> float:
     return 2.0 * values.get("c2", 0.0) or values.get("c1", 0.0) or 1.0
 
 
-def _calibrated(values: Mapping[str, Any]) -> SGD:
+def _sgd(values: Mapping[str, Any]) -> SGD:
     rate, most = values["calibration.rate"], values["calibration.max_trials"]
     if values["c2"] <= 0 or rate <= 1 or values["calibration.eta"] <= 0 or most < 1:
         raise ValueError(

@@ -15,10 +15,9 @@ from typing import Any, Self
 import numpy as np
 
 from widemargin._types import AnyArray
-from widemargin.crfsuite._dumpparser import ParsedDump
 from widemargin.crfsuite._logparser import TrainLogParser
 from widemargin.crfsuite.metrics import flat_accuracy_score
-from widemargin.crfsuite.tagger import Tagger
+from widemargin.crfsuite.tagger import ParsedDump, Tagger
 from widemargin.crfsuite.trainer import LinePerIterationTrainer
 from widemargin.tasks.scikit_learn import Conforming
 
@@ -156,12 +155,12 @@ class CRF(Conforming):
 
     def predict(self, X: Sequence[Any]) -> AnyArray:
         """The labels of all sequences: an array of lists, or a matrix if all sequences have the same length."""
-        tagger = self._opened
+        tagger = self._ready
         return np.array([tagger.tag(xseq) for xseq in X], dtype=object)
 
     def predict_single(self, xseq: Any) -> list[str]:
         """The labels of one sequence."""
-        return self._opened.tag(xseq)
+        return self._ready.tag(xseq)
 
     def predict_marginals(self, X: Sequence[Any]) -> AnyArray:
         """For each sequence a list of dicts, one for each position: the probability of each label."""
@@ -169,7 +168,7 @@ class CRF(Conforming):
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
         """For each position of one sequence, the probability of each label."""
-        tagger = self._opened
+        tagger = self._ready
         tagger.set(xseq)
         return tagger.marginals()
 
@@ -219,7 +218,7 @@ class CRF(Conforming):
         return None if self._info is None else self._info.transitions
 
     @property
-    def _opened(self) -> Tagger:
+    def _ready(self) -> Tagger:
         """The tagger, or an error before training."""
         if self.tagger_ is None:
             from sklearn.exceptions import NotFittedError  # slow to import

@@ -73,7 +73,7 @@ class ItemSequence:
 
     def items(self) -> list[dict[str, float]]:
         """A dict of names and values per item."""
-        names, values = map(_decoded, self._names), iter(self._values.tolist() or repeat(1.0))
+        names, values = map(_readable, self._names), iter(self._values.tolist() or repeat(1.0))
         return [dict(zip(islice(names, count), values, strict=False)) for count in self._counts]
 
     def __len__(self) -> int:
@@ -83,7 +83,7 @@ class ItemSequence:
         return f"<ItemSequence of size {len(self)}>"
 
 
-def spelt(name: Any) -> str:
+def as_text(name: Any) -> str:
     """A string, or bytes as a string; bytes that are not UTF-8 become lone surrogates."""
     if isinstance(name, str):
         name.encode()  # an error about lone surrogates, which stand for bytes here
@@ -103,7 +103,7 @@ def whole(number: Any) -> int:
     return whole
 
 
-def _decoded(name: str) -> str:
+def _readable(name: str) -> str:
     return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode()
 
 
@@ -156,21 +156,16 @@ def _entries(item: Any) -> Iterator[tuple[str, float]]:
     """The attributes of an item in any form."""
     len(item)  # items are collections: an iterator would be used up by one call
     if not isinstance(item, dict):
-        yield from ((spelt(name), 1.0) for name in item)
+        yield from ((as_text(name), 1.0) for name in item)
         return
     for key, value in item.items():
-        name = spelt(key)
+        name = as_text(key)
         if isinstance(value, dict | list | set):
             yield from ((f"{name}:{inner}", number) for inner, number in _entries(value))
         elif isinstance(value, str | bytes):
-            yield f"{name}:{spelt(value)}", 1.0
+            yield f"{name}:{as_text(value)}", 1.0
         else:
             yield name, ldexp(value, 0)  # unlike float(), no strings
-
-
-def new_alphabet() -> defaultdict[str, int]:
-    """Numbers strings in the order of their first appearance."""
-    return defaultdict(count().__next__)
 
 
 class Chains(NamedTuple):
@@ -185,7 +180,8 @@ class Instances:
     """All sequences with their labels and groups. Values are kept only once one of them is not 1."""
 
     def __init__(self) -> None:
-        self.attributes, self.labels = new_alphabet(), new_alphabet()
+        # Both number strings in the order of their first appearance.
+        self.attributes, self.labels = (defaultdict[str, int](count().__next__) for _ in range(2))
         self._names, self._counts, self._gold = array("i"), array("i"), array("i")
         self._lengths, self._groups = array("i"), array("i")
         self._values: array[float] | None = None
@@ -197,7 +193,7 @@ class Instances:
         """Add a sequence; nothing is added if there is an error in it."""
         items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
         names, values, counts = items.named()
-        labels = [spelt(label) for label in _listed(yseq)]
+        labels = [as_text(label) for label in _as_list(yseq)]
         if len(labels) != len(counts):
             raise ValueError(f"The numbers of items and labels differ: |x| = {len(counts)}, |y| = {len(labels)}")
         if len(values) and not np.isfinite(values).all():
@@ -234,12 +230,12 @@ class Instances:
         attributes = [names[k] for k in order.tolist()]
         return (
             attributes,
-            _renumbered(given, numbers),
-            None if holdout < 0 else _renumbered(_those(every, held), numbers),
+            _renumber(given, numbers),
+            None if holdout < 0 else _renumber(_those(every, held), numbers),
         )
 
 
-def _renumbered(chains: Chains, numbers: IntVector) -> Chains:
+def _renumber(chains: Chains, numbers: IntVector) -> Chains:
     return chains._replace(features=renumbered(chains.features, numbers))
 
 
@@ -249,32 +245,27 @@ def _those(chains: Chains, chosen: BoolVector) -> Chains:
     return Chains(boundaries(lengths[chosen]), taken(chains.features, items), chains.gold[items])
 
 
-def _listed(yseq: Iterable[Any]) -> Iterable[Any]:
+def _as_list(yseq: Iterable[Any]) -> Iterable[Any]:
     return yseq if isinstance(yseq, str) else list(yseq)
 
 
 CRFSUITE_VERSION = "0.12.2"
 
-_FIRST = -(2**31)
+_MESSAGES = (
+    "Unknown error occurred",
+    "Insufficient memory",
+    "Unsupported operation",
+    "Incompatible data",
+    "Internal error",
+    "Overflow",
+    "Not implemented",
+)
 
 
 class CRFSuiteError(Exception):
-    """CRFsuite failed, with one of its numbers."""
+    """CRFsuite failed, with one of its numbers, which begin at −2³¹."""
 
-    _messages: ClassVar[dict[int, str]] = dict(
-        enumerate(
-            (
-                "Unknown error occurred",
-                "Insufficient memory",
-                "Unsupported operation",
-                "Incompatible data",
-                "Internal error",
-                "Overflow",
-                "Not implemented",
-            ),
-            _FIRST,
-        )
-    )
+    _messages: ClassVar[dict[int, str]] = dict(enumerate(_MESSAGES, -(2**31)))
 
     def __init__(self, code: int) -> None:
         self.code = code

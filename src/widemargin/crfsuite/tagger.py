@@ -1,10 +1,13 @@
 """python-crfsuite's `Tagger`, on one of our own models.
 
 p(y | x) = exp(score(y) − log Z), summed over all label sequences only when a probability is asked for.
+
+`dump` writes the contents of a model for people, `info` returns them as dicts. Weights have six decimals in both.
 """
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from math import exp
@@ -13,10 +16,44 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatMatrix
-from widemargin.crfsuite._dumpparser import ParsedDump, dump_text, parsed_dump
-from widemargin.crfsuite.items import ItemSequence, spelt, whole
-from widemargin.crfsuite.models import Opened, of_crfsuite, of_our_own, recent
-from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, Layout
+from widemargin.crfsuite.items import ItemSequence, as_text, whole
+from widemargin.crfsuite.models import OpenModel, of_crfsuite, of_our_own, recent
+from widemargin.files.lcrf import HEADER, MAGIC, ChainFile, LcrfHeader, Weights
+
+FIELDS = {
+    "magic": "magic",
+    "size": "size",
+    "type": "type",
+    "version": "version",
+    "num_features": "n_features",
+    "num_labels": "n_labels",
+    "num_attrs": "n_attributes",
+    "off_features": "features",
+    "off_labels": "labels",
+    "off_attrs": "attributes",
+    "off_labelrefs": "label_lists",
+    "off_attrrefs": "attribute_lists",
+}
+"""The fields of a dump's header, and what they are called in `LcrfHeader`."""
+
+
+class ParsedDump:
+    """The parts of a model.
+
+    Attributes
+    ----------
+    header : the fields of the file's header, as strings
+    labels, attributes : their numbers, as strings, by name
+    transitions : weights by (label, next label)
+    state_features : weights by (attribute, label)
+    """
+
+    def __init__(self) -> None:
+        self.header: dict[str, str] = {}
+        self.labels: dict[str, str] = {}
+        self.attributes: dict[str, str] = {}
+        self.transitions: dict[tuple[str, str], float] = {}
+        self.state_features: dict[tuple[str, str], float] = {}
 
 
 class Tagger:
@@ -39,7 +76,7 @@ class Tagger:
         self._forget()
 
     def _forget(self) -> None:
-        self._model: Opened | None = None
+        self._model: OpenModel | None = None
         self._numbers: dict[str, int] = {}
         self._scores: FloatMatrix = np.empty((0, 0))
         self._rows: list[list[float]] = []
@@ -61,10 +98,10 @@ class Tagger:
         if beginning.startswith(MAGIC):
             if len(beginning) <= HEADER.size:
                 raise ValueError(f"Model file {name!r} doesn't have a complete header")
-            return self._opened(recent(about, partial(of_crfsuite, path, beginning)))
+            return self._use(recent(about, partial(of_crfsuite, path, beginning)))
         if beginning[8:9] != b"{":
             raise ValueError(f"Invalid model file {name!r}")
-        return self._opened(recent(about, partial(of_our_own, path)))
+        return self._use(recent(about, partial(of_our_own, path)))
 
     def open_inmemory(self, value: bytes) -> "closing[Tagger]":
         """Open the content of a model file of CRFsuite's."""
@@ -74,9 +111,9 @@ class Tagger:
             raise ValueError("Invalid model")
         if len(value) < HEADER.size:
             raise ValueError("Invalid model: incomplete header")
-        return self._opened(of_crfsuite(value, value))
+        return self._use(of_crfsuite(value, value))
 
-    def _opened(self, model: Opened) -> "closing[Tagger]":
+    def _use(self, model: OpenModel) -> "closing[Tagger]":
         self._forget()
         self._model = model
         return closing(self)
@@ -85,7 +122,7 @@ class Tagger:
         """Forget the model."""
         self._forget()
 
-    def _ready(self) -> Opened:
+    def _ready(self) -> OpenModel:
         if self._model is None:
             raise ValueError("The tagger is not opened")
         return self._model
@@ -115,7 +152,7 @@ class Tagger:
         model, n = self._ready(), len(self._scores)
         if not n:
             return 0.0
-        wanted = [spelt(label) for label in yseq]
+        wanted = [as_text(label) for label in yseq]
         if len(wanted) != n:
             raise ValueError(f"The numbers of items and labels differ: |x| = {n}, |y| = {len(wanted)}")
         codes = np.array([self._number(label) for label in wanted], dtype=np.int32)
@@ -126,7 +163,7 @@ class Tagger:
         rows = self._rows
         if type(pos) is int and 0 <= pos < len(rows) and type(y) is str and y in self._numbers:
             return rows[pos][self._numbers[y]]  # the usual case: sums are known, and arguments need no checks
-        label, place = spelt(y), whole(pos)
+        label, place = as_text(y), whole(pos)
         model, n = self._ready(), len(self._scores)
         if not n:
             return 0.0
@@ -150,7 +187,7 @@ class Tagger:
             raise RuntimeError(f"Failed to convert into label identifier: {label}")
         return self._numbers[label]
 
-    def _sums(self, model: Opened) -> float:
+    def _sums(self, model: OpenModel) -> float:
         """log Z of the current sequence; the probability of each label at each position is then in `_rows`."""
         if not self._rows:
             model.check_probable()
@@ -160,7 +197,7 @@ class Tagger:
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text into a file, or to standard output."""
-        text = dump_text(*self._described())
+        text = dump_text(self.info())
         if filename is None:
             sys.stdout.write(text)
             return
@@ -169,9 +206,41 @@ class Tagger:
 
     def info(self) -> ParsedDump:
         """The model as dicts: labels, attributes and weights."""
-        return parsed_dump(*self._described())
-
-    def _described(self) -> tuple[ChainFile, Layout]:
         if self._model is None:
             raise RuntimeError("Tagger is closed")
-        return self._model.described()
+        return parsed_dump(*self._model.described())
+
+
+def parsed_dump(file: ChainFile, layout: LcrfHeader) -> ParsedDump:
+    """A model as dicts."""
+    dump, labels, attributes = ParsedDump(), file.labels, list(file.attributes)
+    dump.header = {name: _in_header(name, getattr(layout, ours)) for name, ours in FIELDS.items()}
+    dump.labels = {name: str(number) for number, name in enumerate(labels)}
+    dump.attributes = {name: str(number) for number, name in enumerate(attributes)}
+    dump.transitions = _by_name(file.transitions, labels, labels)
+    dump.state_features = _by_name(file.states, attributes, labels)
+    return dump
+
+
+def dump_text(dump: ParsedDump) -> str:
+    """A model as text."""
+    sections = {
+        "FILEHEADER": [f"  {name}: {value}" for name, value in dump.header.items()],
+        "LABELS": [f"  {number:>5}: {name}" for name, number in dump.labels.items()],
+        "ATTRIBUTES": [f"  {number:>5}: {name}" for name, number in dump.attributes.items()],
+        "TRANSITIONS": [f"  (1) {a} --> {b}: {w:f}" for (a, b), w in dump.transitions.items()],
+        "STATE_FEATURES": [f"  (0) {a} --> {b}: {w:f}" for (a, b), w in dump.state_features.items()],
+    }
+    return "".join("\n".join([f"{name} = {{", *lines, "}", "", ""]) for name, lines in sections.items())
+
+
+def _in_header(name: str, value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("ascii")
+    return f"0x{value:X}" if name.startswith("off_") else str(value)
+
+
+def _by_name(weights: Weights, sources: Sequence[str], targets: Sequence[str]) -> dict[tuple[str, str], float]:
+    """The weights by the names of what they connect."""
+    triples = zip(*(part.tolist() for part in weights), strict=True)
+    return {(sources[source], targets[target]): float(f"{weight:f}") for source, target, weight in triples}

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from widemargin.crfsuite._logparser import TrainLogParser
-from widemargin.crfsuite.algorithms import algorithm_of, converted, parameters_of
+from widemargin.crfsuite.algorithms import algorithm_of, convert, parameters_of
 from widemargin.crfsuite.items import Instances, whole
 
 
@@ -62,7 +62,7 @@ class BaseTrainer:
         """Set a parameter; numbers may be given as text."""
         if name not in self._values:
             raise ValueError(f"Parameter not found: {name} = {int(value) if isinstance(value, bool) else value}")
-        self._values[name] = converted(name, self._parameters[name], value)
+        self._values[name] = convert(name, self._parameters[name], value)
 
     def get(self, name: str) -> Any:
         """The value of a parameter."""

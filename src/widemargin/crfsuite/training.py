@@ -5,7 +5,7 @@
     ap, pa           f_k / instances < epsilon
     arow             f_k / instances ≤ epsilon
 
-with f_k the loss that iteration k prints and ∇ the shortest subgradient. `Course` looks at them after every iteration.
+with f_k the loss that iteration k prints and ∇ the shortest subgradient. `LoggedRun` looks at them after each.
 """
 
 import os
@@ -19,26 +19,27 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.dense import inner
 from widemargin.core.loop import open_run
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner
 from widemargin.core.solution import relative_gap
 from widemargin.core.solver import Solver
 from widemargin.core.sparse import sums
 from widemargin.crfsuite.algorithms import PARAMETERS, plan_of, scale_of
 from widemargin.crfsuite.items import Chains, Instances
 from widemargin.files.lcrf import ChainFile, Weights, write_lcrf
-from widemargin.solvers.orthants import slope
+from widemargin.solvers.lbfgs import slope
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.crfsuite import observed_chain
+from widemargin.tasks.tag.crfsuite import SelectedChain, observed_pairs, observed_states
 
-Say = Callable[[str], None]
+Log = Callable[..., None]
+"""Writes lines, each by itself, with a given `end`."""
 
 CONVERGED, STOPPED, EXHAUSTED = "convergence", "stopping criteria", "maximum number of iterations"
 CRITERION = "stopping criterion"
 
 
-class Report(NamedTuple):
+class IterationReport(NamedTuple):
     """The loss of an iteration, its lines in the log and, if it is the last, the reason."""
 
     loss: float
@@ -46,11 +47,11 @@ class Report(NamedTuple):
     ends: str = ""
 
 
-class Course:
+class LoggedRun:
     """Watches a run: writes the log, and applies the stop rules among the parameters `values`."""
 
-    def __init__(self, algorithm: str, values: Mapping[str, Any], say: Say, score: "HeldOut | None") -> None:
-        self.algorithm, self.values, self.say, self.score = algorithm, values, say, score
+    def __init__(self, algorithm: str, values: Mapping[str, Any], log: Log, score: "HeldOut | None") -> None:
+        self.algorithm, self.values, self.log, self.score = algorithm, values, log, score
         self.scale = scale_of(values)
         self.losses: list[float] = []
         self.loss_at_zero = np.inf
@@ -68,48 +69,44 @@ class Course:
         }.get(self.algorithm, self._other)(problem, solver, state, w)
         self.losses.append(report.loss)
         number, now = len(self.losses), perf_counter()
+        seconds, epoch = f"{now - self.begin:.3f}", "Epoch" if self.algorithm == "l2sgd" else "Iteration"
         if number == 1 and self.algorithm == "l2sgd":
-            self.say(f"Best learning rate (eta): {state.eta0:f}\n")
-            self.say(f"Seconds required: {now - self.begin:.3f}\n")
-            self.say("\n")
-        self.say(f"***** {'Epoch' if self.algorithm == 'l2sgd' else 'Iteration'} #{number} *****\n")
-        for line in [f"Loss: {report.loss:f}\n", *report.lines]:
-            self.say(line)
-        self.say(f"Seconds required for this iteration: {now - self.begin:.3f}\n")
+            self.log(f"Best learning rate (eta): {state.eta0:f}", f"Seconds required: {seconds}", "")
+        self.log(f"***** {epoch} #{number} *****", f"Loss: {report.loss:f}", *report.lines)
+        self.log(f"Seconds required for this iteration: {seconds}")
         if self.score is not None:
-            for line in self.score.lines(w):
-                self.say(line)
-        self.say("\n")
+            self.log(*self.score.lines(w))
+        self.log("")
         self.begin = perf_counter()
         return report.ends
 
-    def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _lbfgs(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         scale, size = self.scale, _norm(w)
         examples: Any = problem.examples
         self.loss_at_zero = float(examples.lengths.sum() * np.log(examples.shape.n_labels))  # labels equally likely
         error = scale * _norm(slope(problem, w, state.gradient))
         loss = scale * state.value
         lines = [
-            f"Feature norm: {size:f}\n",
-            f"Error norm: {error:f}\n",
-            f"Active features: {np.count_nonzero(w)}\n",
-            f"Line search trials: {state.trials}\n",
-            f"Line search step: {state.step:f}\n",
+            f"Feature norm: {size:f}",
+            f"Error norm: {error:f}",
+            f"Active features: {np.count_nonzero(w)}",
+            f"Line search trials: {state.trials}",
+            f"Line search step: {state.step:f}",
         ]
-        ends = CONVERGED if error <= self.values["epsilon"] * max(1.0, size) else self._stalled(loss, at_start=True)
-        return Report(loss, lines, ends or ("error code (-1001)" if state.stuck else ""))
+        ends = CONVERGED if error <= self.values["epsilon"] * max(1.0, size) else self._stall(loss, at_start=True)
+        return IterationReport(loss, lines, ends or ("error code (-1001)" if state.stuck else ""))
 
-    def _sgd(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _sgd(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         loss, epochs = self.scale * (problem.primal_estimate(w) or 0.0), len(self.losses) + 1
         rate = state.eta0 / (1.0 + state.eta0 * epochs / problem.C) ** 0.75
         lines = [
-            f"Feature L2-norm: {_norm(w):f}\n",
-            f"Learning rate (eta): {rate:f}\n",
-            f"Total number of feature updates: {state.t}\n",
+            f"Feature L2-norm: {_norm(w):f}",
+            f"Learning rate (eta): {rate:f}",
+            f"Total number of feature updates: {state.t}",
         ]
-        return Report(loss, lines, self._stalled(loss, at_start=False))
+        return IterationReport(loss, lines, self._stall(loss, at_start=False))
 
-    def _mistakes(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _mistakes(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         examples: Any = problem.examples
         if self.algorithm == "averaged-perceptron":
             loss = float((examples.seen / np.maximum(examples.lengths, 1)).sum())
@@ -118,15 +115,15 @@ class Course:
         mean, epsilon = loss / max(problem.examples.n_examples, 1), self.values["epsilon"]
         over = mean < epsilon or (mean == epsilon and self.algorithm == "arow")
         size = _norm(state.w if self.algorithm == "passive-aggressive" else w)  # as CRFsuite prints it
-        return Report(loss, [f"Feature norm: {size:f}\n"], CRITERION if over else "")
+        return IterationReport(loss, [f"Feature norm: {size:f}"], CRITERION if over else "")
 
-    def _other(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> Report:
+    def _other(self, problem: Problem, solver: Solver, state: Any, w: FloatVector) -> IterationReport:
         primal = problem.primal_estimate(w)
         gap = relative_gap(primal, solver.dual(problem, state))
-        lines = [f"Feature norm: {_norm(w):f}\n", f"Active features: {np.count_nonzero(w)}\n"]
-        return Report(primal or 0.0, lines + ([] if gap is None else [f"Gap: {gap:f}\n"]))
+        lines = [f"Feature norm: {_norm(w):f}", f"Active features: {np.count_nonzero(w)}"]
+        return IterationReport(primal or 0.0, lines + ([] if gap is None else [f"Gap: {gap:f}"]))
 
-    def _stalled(self, loss: float, *, at_start: bool) -> str:
+    def _stall(self, loss: float, *, at_start: bool) -> str:
         """The stop rule if the loss fell by less than delta over a period; `at_start` lets it begin at w = 0."""
         period, delta, done = self.values["period"], self.values["delta"], len(self.losses) + 1
         if period < 1 or done - period < (0 if at_start else 1):
@@ -143,7 +140,7 @@ def _norm(w: FloatVector) -> float:
 class HeldOut:
     """Scores of weights on held-out instances, in the format of CRFsuite."""
 
-    def __init__(self, chain: Any, given: Chains, labels: list[str]) -> None:
+    def __init__(self, chain: SelectedChain, given: Chains, labels: list[str]) -> None:
         self.examples, self.labels = chain.examples(*given), labels
         self.everything = np.arange(self.examples.n_examples, dtype=np.int32)
 
@@ -154,17 +151,17 @@ class HeldOut:
         match, model, ref = (np.bincount(each, minlength=n) for each in (gold[right], found, gold))
         precision, recall = match / np.maximum(model, 1), match / np.maximum(ref, 1)
         f1 = 2.0 * precision * recall / np.maximum(precision + recall, 1e-300)
-        yield "Performance by label (#match, #model, #ref) (precision, recall, F1):\n"
+        yield "Performance by label (#match, #model, #ref) (precision, recall, F1):"
         for k, label in enumerate(self.labels):
             seen = model[k] or ref[k]
             ratios = f"{precision[k]:.4f}, {recall[k]:.4f}, {f1[k]:.4f}" if seen else "******, ******, ******"
-            yield f"    {label}: ({match[k]}, {model[k]}, {ref[k]}) ({ratios})\n"
+            yield f"    {label}: ({match[k]}, {model[k]}, {ref[k]}) ({ratios})"
         means = ", ".join(f"{each.mean():f}" for each in (precision, recall, f1))
-        yield f"Macro-average precision, recall, F1: ({means})\n"
-        yield f"Item accuracy: {right.sum()} / {len(gold)} ({right.mean() if len(gold) else 0.0:.4f})\n"
+        yield f"Macro-average precision, recall, F1: ({means})"
+        yield f"Item accuracy: {right.sum()} / {len(gold)} ({right.mean() if len(gold) else 0.0:.4f})"
         filled = self.examples.lengths > 0
         perfect, total = int((filled & (sums(~right, self.examples.indptr) == 0)).sum()), int(filled.sum())
-        yield f"Instance accuracy: {perfect} / {total} ({perfect / max(total, 1):.4f})\n"
+        yield f"Instance accuracy: {perfect} / {total} ({perfect / max(total, 1):.4f})"
 
 
 LITTLE = 3000.0  # µs of work in a pass below which a second thread costs more than it saves
@@ -182,110 +179,103 @@ PRINTED = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}
 ORDER = ("c1", "c2", "num_memories", "max_iterations")
 
 
-def train(instances: Instances, algorithm: str, values: Mapping[str, Any], path: str, holdout: int, say: Say) -> None:
-    """Train on all groups but `holdout`, and write the model to `path` unless it is empty."""
+def train(
+    instances: Instances, algorithm: str, values: Mapping[str, Any], path: str, holdout: int, say: Callable[[str], None]
+) -> None:
+    """Train on all groups but `holdout`, and write the model to `path` unless it is empty; `say` gets the log."""
+
+    def log(*lines: str, end: str = "\n") -> None:
+        for line in lines:
+            say(line + end)
+
     plan = plan_of(algorithm, values)
     if path and not os.path.isdir(os.path.dirname(path) or "."):
         raise FileNotFoundError(f"there is no folder {os.path.dirname(path)!r} to write the model to")
     if holdout >= 0:
-        say(f"Holdout group: {holdout + 1}\n")
-        say("\n")
+        log(f"Holdout group: {holdout + 1}", "")
     attributes, given, held = instances.parts(holdout)
     labels = list(instances.labels)
-    chain = _generated(given, len(attributes), len(labels), values, say)
+    chain = _generate(given, len(attributes), len(labels), values, log)
     score = None if held is None else HeldOut(chain, held, labels)
-    for line in _announced(algorithm, values, len(given.indptr) - 1):
-        say(line)
+    log(*_announcement(algorithm, values, len(given.indptr) - 1))
     begin = perf_counter()
-    w = _trained(chain, given, Course(algorithm, values, say, score), plan)
-    say(f"Total seconds required for training: {perf_counter() - begin:.3f}\n")
-    say("\n")
+    w = _fit(chain, given, LoggedRun(algorithm, values, log, score), plan)
+    log(f"Total seconds required for training: {perf_counter() - begin:.3f}", "")
     if path:
-        _stored(labels, attributes, chain, w, path, say)
+        _store(labels, attributes, chain, w, path, log)
 
 
-def _generated(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], say: Say) -> Any:
+def _generate(given: Chains, n_attributes: int, n_labels: int, values: Mapping[str, Any], log: Log) -> SelectedChain:
     """The shape of the chain: which features and transitions have weights."""
     begin = perf_counter()
-    say("Feature generation\n")
-    say("type: CRF1d\n")
-    for line in _described({name: values[name] for name in values if name.startswith("feature.")}):
-        say(line)
-    chain = observed_chain(
-        *given,
-        n_features=n_attributes,
+    own = {name: value for name, value in values.items() if name.startswith("feature.")}
+    log("Feature generation", "type: CRF1d", *_description(own))
+    (indptr, features, gold), least = given, own["feature.minfreq"]
+    all_labels, all_pairs = own["feature.possible_states"], own["feature.possible_transitions"]
+    chain = SelectedChain(
         n_labels=n_labels,
-        least=values["feature.minfreq"],
-        all_labels=values["feature.possible_states"],
-        all_pairs=values["feature.possible_transitions"],
+        n_features=n_attributes,
+        states=observed_states(features, gold, n_attributes, n_labels, least=least, all_labels=all_labels),
+        pairs=observed_pairs(indptr, gold, n_labels, least=least, all_pairs=all_pairs),
     )
-    for percent in range(0, 101, 2):
-        say("." if percent % 10 else str(percent // 10))
-    say("\n")
-    say(f"Number of features: {chain.n_weights}\n")
-    say(f"Seconds required: {perf_counter() - begin:.3f}\n")
-    say("\n")
+    log(*("." if percent % 10 else str(percent // 10) for percent in range(0, 101, 2)), end="")
+    log("", f"Number of features: {chain.n_weights}", f"Seconds required: {perf_counter() - begin:.3f}", "")
     return chain
 
 
-def _announced(algorithm: str, values: Mapping[str, Any], n_instances: int) -> Iterator[str]:
+def _announcement(algorithm: str, values: Mapping[str, Any], n_instances: int) -> Iterator[str]:
     """The parameters of training as the log names them."""
     own = {name: value for name, value in values.items() if not name.startswith("feature.")}
     calibration = {name: own.pop(name) for name in [*own] if name.startswith("calibration.")}
-    yield TITLES.get(algorithm, algorithm) + "\n"
+    yield TITLES.get(algorithm, algorithm)
     if algorithm == "lbfgs":
         own = {name: own[name] for name in (*ORDER, *own) if name in own}
         own = {PRINTED.get(name, name): value for name, value in own.items()}
-    yield from _described(own)
-    yield "\n"
+    yield from _description(own)
+    yield ""
     if calibration:
         calibration["calibration.samples"] = min(int(calibration["calibration.samples"]), n_instances)
-        yield "Calibrating the learning rate (eta)\n"
-        yield from _described(calibration)
+        yield "Calibrating the learning rate (eta)"
+        yield from _description(calibration)
 
 
-def _described(values: Mapping[str, Any]) -> Iterator[str]:
+def _description(values: Mapping[str, Any]) -> Iterator[str]:
     for name, value in values.items():
         printed = f"{value:f}" if isinstance(value, float) else int(value) if isinstance(value, bool) else value
-        yield f"{name}: {printed}\n"
+        yield f"{name}: {printed}"
 
 
-def _trained(chain: Any, given: Chains, course: Course, plan: Plan) -> FloatVector:
+def _fit(chain: SelectedChain, given: Chains, watched: LoggedRun, plan: Plan) -> FloatVector:
     """The trained weights; empty if the chain has none."""
-    lbfgs, sgd = course.algorithm == "lbfgs", course.algorithm == "l2sgd"
+    lbfgs, sgd, log = watched.algorithm == "lbfgs", watched.algorithm == "l2sgd", watched.log
     if not chain.n_weights:
-        course.say(f"{'L-BFGS' if lbfgs else 'Training'} terminated with error code (-1020)\n")
+        log(f"{'L-BFGS' if lbfgs else 'Training'} terminated with error code (-1020)")
         return np.empty(0)
-    examples = chain.examples(*given)
+    examples: Any = chain.examples(*given)
     n_threads = count_threads(-1) if examples.work.sum() > LITTLE else 1
     problem = replace(plan, n_threads=n_threads).problem(examples)
     chosen: Any = plan.solver
-    if course.algorithm in PARAMETERS and not lbfgs:
+    if watched.algorithm in PARAMETERS and not lbfgs:
         chosen = replace(chosen, batch_size=min(MOST_AT_ONCE, max(1, examples.n_examples // FEWEST_BATCHES)))
     with open_run(problem, chosen, stop=plan.stop) as run:
         run.start()
         for state in run.epochs():
-            run.reason = course.look(problem, chosen, state)
+            run.reason = watched.look(problem, chosen, state)
         solution = run.solution()
     why = EXHAUSTED if solution.stopped == "epochs" else solution.stopped
+    what = why if why == CONVERGED or why.startswith("error") else f"the {why}"
     if lbfgs:
-        course.say(f"L-BFGS {'resulted in' if why == 'convergence' else 'terminated with'} {_with_article(why)}\n")
+        log(f"L-BFGS {'resulted in' if why == CONVERGED else 'terminated with'} {what}")
     elif sgd:
-        course.say(f"SGD terminated with {_with_article(why)}\n")
-        course.say(f"Loss: {course.losses[-1]:f}\n")
-    elif course.algorithm not in PARAMETERS:
-        course.say(f"{solution}\n")
+        log(f"SGD terminated with {what}", f"Loss: {watched.losses[-1]:f}")
+    elif watched.algorithm not in PARAMETERS:
+        log(f"{solution}")
     elif why != EXHAUSTED:
-        course.say(f"Terminated with {_with_article(why)}\n")
-        course.say("\n")
+        log(f"Terminated with {what}", "")
     return solution.w
 
 
-def _with_article(why: str) -> str:
-    return why if why == "convergence" or why.startswith("error") else f"the {why}"
-
-
-def _stored(labels: list[str], attributes: list[str], chain: Any, w: FloatVector, path: str, say: Say) -> None:
+def _store(labels: list[str], attributes: list[str], chain: SelectedChain, w: FloatVector, path: str, log: Log) -> None:
     begin, n_states = perf_counter(), len(chain.states.indices)
     sources = np.repeat(np.arange(chain.n_features, dtype=np.int32), np.diff(chain.states.indptr))
     before, after = np.divmod(chain.pairs, chain.n_labels)
@@ -296,12 +286,13 @@ def _stored(labels: list[str], attributes: list[str], chain: Any, w: FloatVector
         Weights(before.astype(np.int32), after.astype(np.int32), w[n_states:]),
     )
     active = len(np.unique(sources[w[:n_states] != 0]))
-    say("Storing the model\n")
-    say(f"Number of active features: {np.count_nonzero(w)} ({chain.n_weights})\n")
-    say(f"Number of active attributes: {active} ({chain.n_features})\n")
-    say(f"Number of active labels: {chain.n_labels} ({chain.n_labels})\n")
+    log(
+        "Storing the model",
+        f"Number of active features: {np.count_nonzero(w)} ({chain.n_weights})",
+        f"Number of active attributes: {active} ({chain.n_features})",
+        f"Number of active labels: {chain.n_labels} ({chain.n_labels})",
+    )
     write_lcrf(path, file)
-    for what in ("labels", "attributes", "feature references for transitions", "feature references for attributes"):
-        say(f"Writing {what}\n")
-    say(f"Seconds required: {perf_counter() - begin:.3f}\n")
-    say("\n")
+    references = "feature references for transitions", "feature references for attributes"
+    log(*(f"Writing {what}" for what in ("labels", "attributes", *references)))
+    log(f"Seconds required: {perf_counter() - begin:.3f}", "")

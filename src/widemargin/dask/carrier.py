@@ -23,10 +23,10 @@ from widemargin.dask.cluster import (
     Fetch,
     addresses,
     check_connected,
-    held,
+    hold,
     large_messages,
     plainly,
-    started,
+    start,
 )
 from widemargin.errors import WidemarginError
 from widemargin.parts.messages import Call, Missing, Order, Past
@@ -107,7 +107,7 @@ class DaskCarrier:
             telling = self.client.run(
                 worker.tell, self.run, call.rounds, call.settled, workers=where, on_error="ignore", asynchronous=True
             )
-            self._telling = [*(each for each in self._telling if not each.done()), started(self.client, telling)]
+            self._telling = [*(each for each in self._telling if not each.done()), start(self.client, telling)]
 
     def rebuild(self, pasts: Mapping[int, Past], watch: Callable[[], None]) -> Iterator[tuple[int, About]]:
         """Make these parts anew, on workers that are there."""
@@ -117,7 +117,7 @@ class DaskCarrier:
                 return
             is_first = not self._where
             alive = self._place(waiting, watch)
-            shared = held(self.client, self._shared, f"shared-{self.run}-{self._calls}", alive)
+            shared = hold(self.client, self._shared, f"shared-{self.run}-{self._calls}", alive)
             tasks = {
                 k: (worker.rebuild, (self.run, k, self.make, shared, self._pieces[k], past))
                 for k, past in waiting.items()
@@ -157,7 +157,7 @@ class DaskCarrier:
         if self.client.status == "running":
             parting = self.client.run(worker.forget, self.run, wait=False, on_error="ignore", asynchronous=True)
             with suppress(OSError, *LOST):
-                started(self.client, parting).result(timeout=FAREWELL)
+                start(self.client, parting).result(timeout=FAREWELL)
 
     def _place(self, parts: Mapping[int, Any], watch: Callable[[], None]) -> list[str]:
         """Choose a worker for each part, the least loaded one that is not a suspect if possible; return all workers."""
@@ -189,10 +189,10 @@ class DaskCarrier:
                 key, where = f"{name}-part-{k}-{self.run}-{self._calls}", [self._where[k]]
                 futures[k] = self.client.submit(function, *arguments, key=key, workers=where, pure=False)
         self._name, self._futures = name.partition("-")[0], futures
-        clock = _Clock(futures, self.patience, self._usual.get(self._name))
+        clock = _Stopwatch(futures, self.patience, self._usual.get(self._name))
         try:
             for k, future in futures.items():
-                yield k, self._awaited(k, future, clock, watch, lost)
+                yield k, self._wait_for(k, future, clock, watch, lost)
         finally:
             self._usual[self._name] = clock.usual
             kept = {id(slow.reply.future) for slow in self._slow.values()}
@@ -201,7 +201,7 @@ class DaskCarrier:
                 with suppress(*LOST):
                     self.client.cancel(left)
 
-    def _awaited(self, k: int, future: Future[Any], clock: "_Clock", watch: Callable[[], None], lost: Any) -> Any:
+    def _wait_for(self, k: int, future: Future[Any], clock: "_Stopwatch", watch: Callable[[], None], lost: Any) -> Any:
         """The result of part k; `lost` if its worker is gone, even if it had a result that was not fetched in time."""
         fetch = Fetch(self.client, future)
         try:
@@ -225,7 +225,7 @@ class DaskCarrier:
         finally:
             fetch.cancel()
 
-    def _is_gone(self, k: int, future: Future[Any], clock: "_Clock") -> bool:
+    def _is_gone(self, k: int, future: Future[Any], clock: "_Stopwatch") -> bool:
         """Whether the worker of part k is gone or silent, or far slower than others."""
         alive, where = addresses(self.client), self._where[k]
         if where not in alive:
@@ -262,7 +262,7 @@ class DaskCarrier:
                 self.client.cancel([slow.reply.future])
 
 
-class _Clock:
+class _Stopwatch:
     """Measures how long tasks take, about once a second; `before` is the usual time in the previous run of tasks."""
 
     def __init__(self, futures: Mapping[int, Future[Any]], patience: float, before: float | None) -> None:

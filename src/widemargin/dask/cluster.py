@@ -15,11 +15,12 @@ from typing import Any
 from uuid import uuid4
 
 import dask
+import numpy as np
 from distributed import Client, Future, KilledWorker, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm.core import CommClosedError
 
-from widemargin.dask import worker
+from widemargin._version import __version__
 from widemargin.errors import WidemarginError
 
 LOST = (
@@ -54,7 +55,7 @@ def large_messages() -> Iterator[None]:
         yield
 
 
-def held(client: Client, thing: Any, name: str, workers: list[str] | None = None) -> Future[Any]:
+def hold(client: Client, thing: Any, name: str, workers: list[str] | None = None) -> Future[Any]:
     """A value for the workers, as the result of a task.
 
     Dask repeats a task whose result is lost with its worker. A scattered value would be lost for ever, and a task that
@@ -69,7 +70,7 @@ def itself(thing: Any) -> Any:
     return thing
 
 
-def started(client: Client, call: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
+def start(client: Client, call: Coroutine[Any, Any, Any]) -> "concurrent.futures.Future[Any]":
     """A future of a call of the client, which begins at once; the caller may wait for it with any timeout."""
     return asyncio.run_coroutine_threadsafe(call, client.loop.asyncio_loop)  # type: ignore[union-attr]
 
@@ -92,7 +93,7 @@ class Fetch:
                 self.future.result()  # raises: only errors can be had without waiting
             if status != "finished":
                 raise TimeoutError
-            self._call = started(self.client, self.client.gather(self.future, asynchronous=True))
+            self._call = start(self.client, self.client.gather(self.future, asynchronous=True))
         try:
             return self._call.result(timeout)
         except TimeoutError:
@@ -120,7 +121,7 @@ def results(client: Client, submit: Callable[[list[str] | None], Sequence[Future
         pending = [Fetch(client, each) for each in futures]
         try:
             with plainly():
-                return [_awaited(each, partial(_is_any_silent, client, ignored)) for each in pending]
+                return [_wait_for(each, partial(_is_any_silent, client, ignored)) for each in pending]
         except _SilentError:
             continue
         except LOST:
@@ -137,7 +138,7 @@ class _SilentError(Exception):
     """A worker has fallen silent."""
 
 
-def _awaited(pending: "Fetch | concurrent.futures.Future[Any]", is_silent: Callable[[], bool]) -> Any:
+def _wait_for(pending: "Fetch | concurrent.futures.Future[Any]", is_silent: Callable[[], bool]) -> Any:
     """The result of a task or a call; raises `_SilentError` once `is_silent` holds."""
     while True:
         try:
@@ -153,20 +154,20 @@ def check_connected(client: Client) -> None:
         raise WidemarginError(GONE)
 
 
-def _last_seen(client: Client) -> dict[str, float]:
-    """When the scheduler last heard of each worker, by its own clock."""
+def _silences(client: Client) -> dict[str, bool]:
+    """Whether the scheduler has not heard from each worker for `SILENCE` seconds longer than from the last one."""
     check_connected(client)
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, *LOST):
         raise WidemarginError(GONE) from None
-    return {address: float(each["last_seen"]) for address, each in workers.items()}
+    seen = {address: float(each["last_seen"]) for address, each in workers.items()}  # by the scheduler's clock
+    return {address: max(seen.values()) - moment > SILENCE for address, moment in seen.items()}
 
 
 def silent(client: Client) -> set[str]:
-    """The workers that the scheduler has not heard from for `SILENCE` seconds longer than from the last one."""
-    seen = _last_seen(client)
-    return {address for address, moment in seen.items() if max(seen.values()) - moment > SILENCE}
+    """The addresses of the silent workers."""
+    return {address for address, is_silent in _silences(client).items() if is_silent}
 
 
 def _is_silent(client: Client, address: str) -> bool:
@@ -179,8 +180,7 @@ def _is_any_silent(client: Client, ignored: set[str]) -> bool:
 
 def addresses(client: Client) -> list[str]:
     """The addresses of the workers that are not silent."""
-    seen = _last_seen(client)
-    return sorted(address for address, moment in seen.items() if max(seen.values()) - moment <= SILENCE)
+    return sorted(address for address, is_silent in _silences(client).items() if not is_silent)
 
 
 def n_workers(client: Client) -> int:
@@ -193,9 +193,9 @@ def n_workers(client: Client) -> int:
 def check_versions(client: Client) -> None:
     """Refuse workers whose versions differ from the driver's: their results might differ."""
     n_workers(client)
-    own = worker.versions()
+    own = versions()
     try:
-        found = on_all(client, worker.versions)
+        found = on_all(client, versions)
     except ModuleNotFoundError as error:
         raise WidemarginError(f"a worker cannot import {error.name}: install widemargin there, too") from None
     for address, theirs in sorted(found.items()):
@@ -207,17 +207,26 @@ def check_versions(client: Client) -> None:
                 )
 
 
+def versions() -> dict[str, str]:
+    """The versions that results depend on."""
+    import platform
+    from importlib.metadata import version
+
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"widemargin": __version__, "numpy": np.__version__, "numba": version("numba"), "python": python}
+
+
 def on_all(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """Run a function on every worker and return the results by address, without workers that die or are silent."""
     n_workers(client)  # waits if there is none: a lost worker may be about to come back
     asked = {
-        address: started(client, client.run(function, *arguments, workers=[address], asynchronous=True))
+        address: start(client, client.run(function, *arguments, workers=[address], asynchronous=True))
         for address in addresses(client)
     }
     found: dict[str, Any] = {}
     for address, each in asked.items():
         try:
-            found |= _awaited(each, partial(_is_silent, client, address))
+            found |= _wait_for(each, partial(_is_silent, client, address))
         except (_SilentError, OSError, *LOST):
             check_connected(client)
             each.cancel()

@@ -82,21 +82,25 @@ def is_distributed(data: Any) -> bool:
     return isinstance(data, str | os.PathLike | Files | Frame) or hasattr(data, "to_delayed")
 
 
-def pieces_of(client: Client, task: Task, kind: str, data: Any, n_parts: int | None) -> list[Any]:
-    """A piece for each part: `Data`, a file, or a future of a partition of a Dask collection.
+def pieces_of(
+    client: Client, task: Task | None, kind: str, data: Any, n_parts: int | None = None, *, gold: bool = True
+) -> list[Any]:
+    """A piece for each part: `Data`, a file, or a future of a partition of a Dask collection; or of its inputs alone.
 
-    `kind` is the name of the kind of model among those of the `task`.
+    `kind` is the name of the kind of model among those of the `task`. Without a task, files are read by a model.
     """
     if isinstance(data, str | os.PathLike):
         data = Files(data)
     if isinstance(data, Files):
-        if task.files is None:
+        if task is not None and task.files is None:
             raise DataError("this task has no files; give its examples as lists or as a Dask bag")
         return [OneFile(task, kind, path, data.reading) for path in data.paths(client)]
     if isinstance(data, Frame):
-        return list(data.pieces(client))
+        return list(data.pieces(client, gold=gold))
     if hasattr(data, "to_delayed"):
-        return list(Frame(data).pieces(client)) if hasattr(data, "columns") else partitions(client, data)
+        # A frame without outputs holds features, unless it says that it holds inputs.
+        is_frame = hasattr(data, "columns") and (gold or "X" in data.columns)
+        return list(Frame(data).pieces(client, gold=gold)) if is_frame else partitions(client, data)
     given = tuple(data)
     if any(hasattr(each, "to_delayed") for each in given):
         return together(client, *given)
@@ -104,7 +108,7 @@ def pieces_of(client: Client, task: Task, kind: str, data: Any, n_parts: int | N
     n = n_inputs(local.X)
     n_parts = min(n_parts or n_workers(client), max(n, 1))
     # Every n_parts-th example: parts that are alike need fewer rounds, and corpora are often sorted by source.
-    return [taken(local, np.arange(k, n, n_parts)) for k in range(n_parts)]
+    return [take(local, np.arange(k, n, n_parts)) for k in range(n_parts)]
 
 
 def partitions(client: Client, collection: Any) -> list[Any]:
@@ -124,10 +128,10 @@ def together(client: Client, X: Any, y: Any, sample_weight: Any = None) -> list[
     if len({len(each) for each in found}) > 1:
         counts = ", ".join(str(len(each)) for each in found)
         raise DataError(f"X, y and sample_weight must have the same partitions; there are {counts}")
-    return [client.submit(joined, *each, pure=False) for each in zip(*found, strict=True)]
+    return [client.submit(join, *each, pure=False) for each in zip(*found, strict=True)]
 
 
-def joined(*partitions: Any) -> Data:
+def join(*partitions: Any) -> Data:
     """A piece from a partition each of X, y and weights."""
     data = Data(*map(values, partitions))
     if data.y is not None and n_inputs(data.X) != n_inputs(data.y):
@@ -167,21 +171,21 @@ def n_inputs(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def taken(data: Data, numbers: LongVector) -> Data:
+def take(data: Data, numbers: LongVector) -> Data:
     """The examples with these numbers; gold outputs may be one for each, or in a column for all positions of all."""
     X, y, sample_weight = data.X, data.y, data.sample_weight
     if hasattr(X, "chosen"):
         places = np.concatenate([np.empty(0, np.int64), *(np.arange(*X.indptr[k : k + 2]) for k in numbers.tolist())])
         if hasattr(y, "_fields"):
-            y = type(y)(*(_taken(each, places) for each in y))
+            y = type(y)(*(_take(each, places) for each in y))
         elif y is not None:
             by_position = isinstance(y, Column) or len(y) == X.indptr[-1] != n_inputs(X)
-            y = _taken(y, places if by_position else numbers)
-        return Data(X.chosen(numbers), y, _taken(sample_weight, numbers))
-    return Data(_taken(X, numbers), _taken(y, numbers), _taken(sample_weight, numbers))
+            y = _take(y, places if by_position else numbers)
+        return Data(X.chosen(numbers), y, _take(sample_weight, numbers))
+    return Data(_take(X, numbers), _take(y, numbers), _take(sample_weight, numbers))
 
 
-def _taken(given: Any, numbers: LongVector) -> Any:
+def _take(given: Any, numbers: LongVector) -> Any:
     if given is None:
         return None
     if isinstance(given, Column):

@@ -14,7 +14,7 @@ from widemargin.dask.data import is_distributed
 from widemargin.dask.prediction import Broadcast, evaluate, predict
 from widemargin.dask.training import Trained, train
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.parts.choice import Rounds
+from widemargin.parts import Rounds
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.training import Data
 
@@ -151,7 +151,7 @@ def estimator_named(name: str) -> Any:
     kind = tasks.estimator_named(name)
     if kind is None:
         return None
-    local = kind.load("estimator")
+    local = kind.estimator()
     text = f"{name} on a Dask cluster (`widemargin.dask`); parameters are those of `{name}`."
     members = {"_local": local, "__doc__": text, "__module__": "widemargin.dask", "__qualname__": PREFIX + name}
     return type(PREFIX + name, (DaskEstimator, local), members)

@@ -64,7 +64,7 @@ class Frame:
                 raise DataError(f"the frame has no column {name!r}; it has {', '.join(map(repr, have))}")
         partitions = client.compute(list(self.frame.to_delayed()))
         if self.sequence is not None:
-            tables = [client.submit(listed, each, wanted, pure=False) for each in partitions]
+            tables = [client.submit(as_lists, each, wanted, pure=False) for each in partitions]
             partitions = whole_sequences(client, tables, self.keys)
         about = Frame(None, self.sequence, self.token, self.label, self.columns, self.weight)
         return [client.submit(data_of, about, each, gold=gold, pure=False) for each in partitions]
@@ -97,7 +97,7 @@ class Ends(NamedTuple):
     alone: bool
 
 
-def listed(partition: Any, names: Sequence[str]) -> dict[str, list[Any]]:
+def as_lists(partition: Any, names: Sequence[str]) -> dict[str, list[Any]]:
     """The columns of a partition."""
     return {name: partition[name].tolist() for name in names}
 

@@ -1,6 +1,5 @@
 """Prediction and evaluation on a cluster: data in pieces, and the model sent to every worker once."""
 
-import os
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import chain, pairwise
@@ -10,20 +9,17 @@ from uuid import uuid4
 import numpy as np
 from distributed import Client, Future
 
-from widemargin.dask.cluster import held, n_workers, results
+from widemargin.dask.cluster import hold, n_workers, results
 from widemargin.dask.data import (
-    Files,
     OneFile,
     about_file,
     as_data,
     is_distributed,
     n_inputs,
-    partitions,
     pieces_of,
-    taken,
+    take,
     values,
 )
-from widemargin.dask.frames import Frame
 from widemargin.data.frames import FrameSequences
 from widemargin.errors import UnsupportedError
 from widemargin.report.evaluation import Evaluation
@@ -51,7 +47,7 @@ class Broadcast:
     def future(self) -> Future[Any]:
         """The model on the workers: sent when it is first asked for; each worker fetches it when it first needs it."""
         if self._future is None:
-            self._future = held(self.client, self.predictor, f"model-{uuid4().hex[:8]}")
+            self._future = hold(self.client, self.predictor, f"model-{uuid4().hex[:8]}")
         return self._future
 
 
@@ -68,7 +64,7 @@ def predict(client: Client, model: Any, X: Any) -> Any:
     sent = _sent(client, model)
     if _is_bag(X):
         return X.map_partitions(outputs, sent.future)
-    found = _gathered(client, "predict", outputs, _inputs(client, X), sent)
+    found = _gather(client, "predict", outputs, _inputs(client, X), sent)
     if found and isinstance(found[0], np.ndarray):
         return np.concatenate(found)
     return joinable(list(chain.from_iterable(found)))
@@ -83,12 +79,12 @@ def evaluate(client: Client, model: Any, data: Any, **options: Any) -> Evaluatio
     sent = _sent(client, model)
     which, kind = _task_of(sent.model)
     pieces = pieces_of(client, which, kind, data, PIECES_A_WORKER * n_workers(client))
-    found = [each for each in _gathered(client, "evaluate", tally, pieces, sent, options) if each != NOTHING]
+    found = [each for each in _gather(client, "evaluate", tally, pieces, sent, options) if each != NOTHING]
     if found and all(isinstance(each, Tally) for each in found):
         return sent.model.tallied(reduce(Tally.merged, found))
     if isinstance(data, tuple) and not any(map(is_distributed, data)):
         return sent.model.evaluate(data[0], data[1], **options)
-    given = _gathered(client, "gather", data_of, pieces, sent)
+    given = _gather(client, "gather", data_of, pieces, sent)
     if not all(isinstance(each, list) for data in given for each in data[:2]):
         raise UnsupportedError(
             f"the evaluation of {sent.model.predicts} needs all data at once; read them here, and give them as lists"
@@ -112,28 +108,22 @@ def _task_of(model: Model) -> tuple[Task, str]:
 
 def _inputs(client: Client, X: Any) -> list[Any]:
     """Inputs in pieces: futures of partitions, files, or shares of lists."""
-    if isinstance(X, str | os.PathLike):
-        X = Files(X)
-    if isinstance(X, Files):
-        return [OneFile(None, "", path, X.reading) for path in X.paths(client)]
-    if isinstance(X, Frame):
-        return list(X.pieces(client, gold=False))
-    if hasattr(X, "to_delayed"):
-        return Frame(X).pieces(client, gold=False) if "X" in getattr(X, "columns", ()) else partitions(client, X)
+    if is_distributed(X):
+        return pieces_of(client, None, "", X, gold=False)
     n = n_inputs(X)
     n_pieces = max(1, min(n, PIECES_A_WORKER * n_workers(client)))
     ends = [n * k // n_pieces for k in range(n_pieces + 1)]
-    return [taken(Data(X, None), np.arange(first, last)) for first, last in pairwise(ends)]
+    return [take(Data(X, None), np.arange(first, last)) for first, last in pairwise(ends)]
 
 
-def _gathered(
+def _gather(
     client: Client, name: str, function: Callable[..., Any], pieces: Sequence[Any], sent: Broadcast, *more: Any
 ) -> list[Any]:
     """Call a function with the model and each piece, on the workers, and return the results."""
 
     def submit(workers: list[str] | None) -> list[Future[Any]]:
         run = uuid4().hex[:8]
-        model = sent.future if workers is None else held(client, sent.predictor, f"model-{run}", workers)
+        model = sent.future if workers is None else hold(client, sent.predictor, f"model-{run}", workers)
         options = {"workers": workers, "pure": False, "retries": 3}
         return [
             client.submit(function, each, model, *more, key=f"{name}-{k}-{run}", **options)

@@ -1,38 +1,42 @@
-"""`train`: from parameters and data to a model, on a Dask cluster."""
+"""`train`: from parameters and data to a model, on a Dask cluster.
+
+What all parts share is a survey of all data, made on the workers and merged in a tree. Parsers that tag by themselves
+have their taggers learnt first, by the same rounds over parts.
+"""
 
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from distributed import Client
+from distributed import Client, Future
 
-from widemargin.core.loop import fit
+from widemargin.core.loop import fit, name_run
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback
-from widemargin.dask import makers
+from widemargin.dask import worker
 from widemargin.dask.carrier import DaskCarrier
-from widemargin.dask.cluster import check_versions, is_shared
-from widemargin.dask.compiling import Surveyed, compiled_here, surveyed
+from widemargin.dask.cluster import check_versions, is_shared, results
 from widemargin.dask.data import pieces_of
-from widemargin.dask.progress import Shown
-from widemargin.dask.tags import tagged_view
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.parts.choice import Rounds, rounds_of
-from widemargin.parts.journal import Journal
+from widemargin.parts import Rounds, rounds_of
 from widemargin.parts.problem import PartedProblem
-from widemargin.parts.team import Team
+from widemargin.parts.team import Journal, Team
+from widemargin.report.progress import Aside, Progress
 from widemargin.tasks import Kind, kind_of
+from widemargin.tasks.carried import kind_of_taggers
 from widemargin.tasks.parameters import Parameters
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.training import model_of
+from widemargin.tasks.stacking import QUICK, TagColumns, TaggedBy, TagsOf, run_name, tagger_parameters
+from widemargin.tasks.survey import Survey
+from widemargin.tasks.training import Compiled, model_of
 
 RUN_FILE = "run.wm"
 
@@ -86,17 +90,58 @@ def train(
     patience : a part that takes this many times as long as most others is made on another worker, too
     """
     which, name, kind = kind_of(parameters)
-    plain = plainly(kind, parameters)
+    plain = plain_parameters(kind, parameters)
     _check(kind, plain, resume=resume, checkpoint=checkpoint)
     made = partial(rounds_of, local_epochs=local_epochs, rounds=rounds)
     made(Plan.of(plain).solver)  # refuses solvers that cannot, before anything is read
     check_versions(client)
     pieces = dict(enumerate(pieces_of(client, which, name, data, parts)))
-    with _folder(checkpoint) as folder, Shown(plain) as shown:
-        runs = Runs(client, folder, checkpoint is not None, resume, checkpoint_seconds, made, patience, shown)
-        found = surveyed(client, kind, plain, pieces)
+    kept = tempfile.TemporaryDirectory(prefix="widemargin-") if checkpoint is None else nullcontext(checkpoint)
+    shown = Shown(plain)
+    with kept as folder, shown.progress:
+        runs = Runs(client, Path(folder), checkpoint is not None, resume, checkpoint_seconds, made, patience, shown)
+        found = survey_pieces(client, kind, plain, pieces)
         view = tagged_view(runs, kind, plain, found)
-        return runs.trained(kind, plain, found, view, dev, callbacks)
+        return runs.train(kind, plain, found, view, dev, callbacks)
+
+
+class Surveyed(NamedTuple):
+    """The pieces that have examples, with their numbers, and the survey of all of them."""
+
+    pieces: dict[int, Any]
+    survey: Survey
+
+
+class Shown:
+    """Shows the runs of a training, if `verbose` is set; `now` are the parts of the present run."""
+
+    def __init__(self, parameters: Any) -> None:
+        self.progress = Progress(tol=parameters.tol, enabled=bool(parameters.verbose), more=self._more, unit="round")
+        self.aside = Aside(self.progress)  # for models that the main run needs, such as taggers
+        self.now: tuple[Team, DaskCarrier] | None = None
+
+    def _more(self) -> str:
+        """Bytes moved, the work of each worker, and the number of rebuilt parts."""
+        if self.now is None:
+            return ""
+        team, carrier = self.now
+        faults = f"{team.rebuilt} rebuilt" if team.rebuilt else ""
+        figures = [f"{_spelt(team.sent + team.received)} moved", carrier.doing, faults]
+        return "  ".join(each for each in figures if each)
+
+
+def _spelt(n_bytes: int) -> str:
+    """A number of bytes for people.
+
+    >>> _spelt(1234), _spelt(56_000_000)
+    ('1.23 kB', '56 MB')
+    """
+    size, unit = float(n_bytes), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.3g} {unit}"
 
 
 @dataclass(frozen=True)
@@ -115,12 +160,12 @@ class Runs:
     patience: float
     shown: Shown
 
-    def trained(
+    def train(
         self,
         kind: Kind,
         parameters: Any,
         found: Surveyed,
-        view: makers.View | None = None,
+        view: worker.View | None = None,
         dev: Any = None,
         callbacks: Sequence[Callback] = (),
         within: str = "",
@@ -129,10 +174,10 @@ class Runs:
         plan = Plan.of(parameters)
         folder = self.folder / within
         folder.mkdir(parents=True, exist_ok=True)
-        compiled, about = compiled_here(self.client, kind, parameters, found, dev, view)
-        shared = makers.Shared(kind, parameters, found.survey, view)
+        compiled, about = compile_here(self.client, kind, parameters, found, dev, view)
+        shared = worker.Shared(kind, parameters, found.survey, view)
         carrier = DaskCarrier(
-            self.client, uuid4().hex[:8], makers.own_piece, shared, list(found.pieces.values()), self.patience
+            self.client, uuid4().hex[:8], worker.own_piece, shared, list(found.pieces.values()), self.patience
         )
         journal = Journal(folder, shared=is_shared(self.client, folder), seconds=self.checkpoint_seconds)
         team = Team(carrier, journal)
@@ -142,50 +187,73 @@ class Runs:
             if not sum(each.weight for each in team.about.values()):
                 raise DataError("no example has anything to learn from")
             problem = PartedProblem(team, plan.objective, plan.C, plan.loss, plan.penalty, plan.l1)
-            with self.shown.of(team, carrier, aside=bool(within)) as progress:
-                solution = fit(
-                    problem,
-                    self.made(plan.solver),
-                    stop=plan.stop,
-                    score=compiled.score,
-                    callbacks=[*progress, *callbacks],
-                    seed=plan.seed,
-                    checkpoint_seconds=self.checkpoint_seconds,
-                    **options,
-                )
+            self.shown.now = team, carrier
+            solution = fit(
+                problem,
+                self.made(plan.solver),
+                stop=plan.stop,
+                score=compiled.score,
+                callbacks=[self.shown.aside if within else self.shown.progress, *callbacks],
+                seed=plan.seed,
+                checkpoint_seconds=self.checkpoint_seconds,
+                **options,
+            )
         finally:
+            self.shown.now = None
             carrier.close()
         solution = replace(solution, cuts=None, slacks=None)
         model = model_of(compiled, plan, solution, problem.n_counted)
         model.summary |= {"data": about} if about else {}
-        model.summary |= _unreachable(team)
+        unreachable = sum((Counter(each.unreachable) for each in team.about.values()), Counter[str]())
+        model.summary |= {"unreachable": dict(unreachable)} if unreachable else {}
         return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)
 
 
-def _unreachable(team: Team) -> dict[str, Any]:
-    """The part of a model's summary about gold outputs that it can never predict."""
-    counts = sum((Counter(each.unreachable) for each in team.about.values()), Counter[str]())
-    return {"unreachable": dict(counts)} if counts else {}
+def tagged_view(runs: Runs, kind: Kind, parameters: Any, found: Surveyed) -> worker.View | None:
+    """The sentences with predicted tags, as a parser shall see them; None if it learns no tags."""
+    learnt: TagColumns | None = kind.tags
+    wanted = [] if learnt is None else learnt.wanted(parameters, found.survey)
+    if learnt is None or not wanted:
+        return None
+    folds: list[int | None] = [None, *range(parameters.tag_folds)]
+    taggers: dict[str, list[Any]] = {name: [] for name in wanted}
+    for name in wanted:
+        for fold in folds:
+            view = TagsOf(learnt.read, name, fold, parameters.tag_folds)
+            taggers[name].append(_tagger(runs, parameters, found, view))
+    name_run("the parser", [runs.shown.aside])
+    whole = {name: each[0] for name, each in taggers.items()}
+    return TaggedBy(learnt.read, whole, {name: each[1:] for name, each in taggers.items()})
 
 
-@contextmanager
-def _folder(checkpoint: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """The folder of a run; without a checkpoint one that is removed."""
-    kept = tempfile.TemporaryDirectory(prefix="widemargin-") if checkpoint is None else nullcontext(checkpoint)
-    with kept as folder:
-        yield Path(folder)
+def _tagger(runs: Runs, parameters: Any, found: Surveyed, view: TagsOf) -> Any:
+    """A tagger; if the run is resumed, the one that was kept."""
+    kind = kind_of_taggers()
+    where = view.name if view.fold is None else f"{view.name}-{view.fold + 1}"
+    kept = Path(runs.folder) / f"tagger-{where}.wm"
+    if runs.resume and kept.exists():
+        return kind.model().load(kept)
+    name_run(run_name(f"a tagger for {view.name}", view.fold, view.n_folds), [runs.shown.aside])
+    own = tagger_parameters(parameters, **({} if view.fold is None else QUICK))
+    seen = survey_pieces(runs.client, kind, own, found.pieces, view)
+    model, solution, *_ = runs.train(kind, own, seen, view, within=f"tagger-{where}")
+    if solution.stopped == "interrupted":
+        raise KeyboardInterrupt  # there is no parser yet that could be kept
+    if runs.keeps:
+        model.save(kept)
+    return model
 
 
-def plainly(kind: Kind, parameters: Any) -> Any:
+def plain_parameters(kind: Kind, parameters: Any) -> Any:
     """The parameters alone, without a model that an estimator may hold."""
-    plain = kind.load("parameters")
+    plain = kind.parameters
     return plain(**{each.name: getattr(parameters, each.name) for each in fields(plain) if each.init})
 
 
 def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> None:
     """Refuse parameters that do not work on several parts, before anything is read."""
     if not kind.survey:
-        name = kind.estimator.rpartition(".")[2]
+        name = kind.name
         raise UnsupportedError(
             f"{name} learns latent variables, which are learnt on one machine only; take the {name} without Dask"
         )
@@ -196,3 +264,46 @@ def _check(kind: Kind, parameters: Any, *, resume: bool, checkpoint: Any) -> Non
         )
     if resume and checkpoint is None:
         raise WidemarginError("there is nothing to resume from without a checkpoint")
+
+
+def survey_pieces(
+    client: Client, kind: Kind, parameters: Any, pieces: dict[int, Any], view: worker.View | None = None
+) -> Surveyed:
+    """Survey the pieces on the workers, in a tree."""
+
+    def submit(workers: list[str] | None) -> list[Future[Any]]:
+        # Pieces travel with their tasks: Dask then repeats these by itself when a worker dies.
+        run = uuid4().hex[:8]
+        options = {"workers": workers, "pure": False}
+        found = [
+            client.submit(worker.survey, kind, parameters, piece, k, view, key=f"survey-{k}-{run}", **options)
+            for k, piece in pieces.items()
+        ]
+        there = [client.submit(worker.exists, each, **options) for each in found]
+        return [*there, _reduce(found, partial(client.submit, worker.merge, **options))]
+
+    *there, survey = results(client, submit)
+    if survey is None:
+        raise DataError("there are no examples to learn from")
+    return Surveyed({k: piece for (k, piece), each in zip(pieces.items(), there, strict=True) if each}, survey)
+
+
+def compile_here(
+    client: Client, kind: Kind, parameters: Any, found: Surveyed, dev: Any, view: worker.View | None
+) -> tuple[Compiled[Any], dict[str, Any]]:
+    """Compile the first example, to make a model from, and the development data; with facts about the first file."""
+    first = next(iter(found.pieces.values()))
+    (sample, about), *_ = results(
+        client, lambda workers: [client.submit(worker.sample, first, workers=workers, pure=False)]
+    )
+    if view is not None:
+        sample = view(sample)
+    return kind.compile(parameters, sample._replace(dev=dev), survey=found.survey), about
+
+
+def _reduce(futures: list[Future[Any]], merge: Callable[..., Future[Any]]) -> Future[Any]:
+    """One future from many, neighbours first."""
+    while len(futures) > 1:
+        pairs = [futures[k : k + 2] for k in range(0, len(futures), 2)]
+        futures = [pair[0] if len(pair) == 1 else merge(*pair) for pair in pairs]
+    return futures[0]

@@ -1,22 +1,109 @@
-"""The worker's side: parts are kept in the process, by run and number, and do what calls ask for.
+"""The workers' side: they survey their pieces of the data, make parts from them, and do what calls ask of the parts.
 
-A part that is not there, or at another round, replies that it is missing. So Dask may run a task again, or on another
-worker, and no harm is done.
+Parts are kept in the process, by run and number. A part that is not there, or at another round, replies that it is
+missing. So Dask may run a task again, or on another worker, and no harm is done.
 """
 
 import threading
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from distributed import get_worker
 
-from widemargin._version import __version__
-from widemargin.parts.messages import Call, Missing, Past, Settled
+from widemargin.core.examples import Latent
+from widemargin.dask.data import OneFile, as_data, n_inputs, take
+from widemargin.errors import WidemarginError
+from widemargin.parts import part_of
+from widemargin.parts.messages import Call, Missing, Outcome, Past
 from widemargin.parts.part import Part
 from widemargin.parts.team import About
+from widemargin.tasks import Kind
+from widemargin.tasks.parameters import Parameters
+from widemargin.tasks.plan import Plan
+from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.training import Data
 
 Make = Callable[[Any, Any, int], Part]
+View = Callable[[Data], Data]
+"""Turns a piece of the data into the data that a run learns from, such as trees into tags (`tasks.stacking`)."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The same for all parts: the kind of model, its parameters, the survey of all data, and the run's view of them."""
+
+    kind: Kind
+    parameters: Parameters
+    survey: Survey
+    view: View | None = None
+
+
+@contextmanager
+def about(piece: Any, number: int) -> Iterator[None]:
+    """Add the name of a piece's file, or its number, to errors about it."""
+    try:
+        yield
+    except WidemarginError as error:
+        where = piece.path if isinstance(piece, OneFile) else f"part {number} of the data"
+        if where in str(error):
+            raise
+        raise type(error)(f"{where}: {error}") from None
+
+
+def viewed_data(piece: Any, number: int, view: View | None) -> Data:
+    """The data of a piece, as the view shows them."""
+    with about(piece, number):
+        data = as_data(piece)
+        return data if view is None or not n_inputs(data.X) else view(data)
+
+
+def survey(kind: Kind, parameters: Parameters, piece: Any, number: int, view: View | None = None) -> Survey | None:
+    """The survey of a piece; None if it has no examples."""
+    data = viewed_data(piece, number, view)
+    if not n_inputs(data.X):
+        return None
+    with about(piece, number):
+        return kind.survey(parameters, data)
+
+
+def exists(found: Survey | None) -> bool:
+    """Whether a piece has examples."""
+    return found is not None
+
+
+def merge(one: Survey | None, two: Survey | None) -> Survey | None:
+    """The survey of two pieces, one after the other; None if neither has examples."""
+    return two if one is None else one if two is None else one.merged(two)
+
+
+def sample(piece: Any) -> tuple[Data, dict[str, Any]]:
+    """The first example of a piece, from which the driver can make a model, and facts about its file."""
+    if isinstance(piece, OneFile):
+        corpus = piece.read()
+        return take(Data(corpus.X, corpus.y), np.zeros(1, dtype=np.int64)), corpus.about
+    return take(as_data(piece), np.zeros(1, dtype=np.int64)), {}
+
+
+def own_piece(shared: Shared, piece: Any, number: int) -> Part:
+    """A part that compiles its own piece."""
+    data = viewed_data(piece, number, shared.view)
+    with about(piece, number):
+        compiled = shared.kind.compile(shared.parameters, data, survey=shared.survey)
+        if isinstance(compiled.examples, Latent):
+            refuse_latent(type(compiled.examples).__name__)
+        plan = plan_on_this_worker(shared.parameters)
+        problem = plan.problem(compiled.examples, compiled.sample_weight)
+    return part_of(problem, plan.solver, number)
+
+
+def plan_on_this_worker(parameters: Parameters) -> Plan:
+    """The plan with as many threads as the worker has, unless the user wants fewer."""
+    threads = int(get_worker().state.nthreads)
+    wanted = parameters.n_jobs
+    return Plan.of(replace(parameters, n_jobs=threads if wanted is None or wanted < 1 else min(wanted, threads)))
 
 
 class Host:
@@ -28,7 +115,7 @@ class Host:
 
 
 _HOSTS: dict[tuple[str, int], Host] = {}
-_TOLD: dict[str, tuple[int, Settled]] = {}  # the number of rounds of each run, and the end of the last one
+_TOLD: dict[str, tuple[int, Outcome]] = {}  # the number of rounds of each run, and the end of the last one
 _NEWS = threading.Condition()  # guards _TOLD, and wakes tasks that wait for it
 _GATE = threading.Lock()
 LONGEST_WAIT = 60.0  # seconds for news of the last round, which may come after the task that needs it
@@ -39,15 +126,15 @@ def _host(run: str, number: int) -> Host:
         return _HOSTS.setdefault((run, number), Host())
 
 
-def tell(run: str, rounds: int, settled: Settled) -> None:
+def tell(run: str, rounds: int, settled: Outcome) -> None:
     """Store the end of the last of `rounds` rounds, for all parts of the run in this process."""
     with _NEWS:
-        if _told(run)[0] < rounds:
+        if _news(run)[0] < rounds:
             _TOLD[run] = rounds, settled
         _NEWS.notify_all()
 
 
-def _told(run: str) -> tuple[int, Settled | None]:
+def _news(run: str) -> tuple[int, Outcome | None]:
     return _TOLD.get(run, (-1, None))
 
 
@@ -59,8 +146,8 @@ def perform(run: str, number: int, call: Call, told: bool) -> Any:
             return Missing()
         if told and host.part.rounds == call.rounds - 1:
             with _NEWS:
-                _NEWS.wait_for(lambda: _told(run)[0] >= call.rounds, LONGEST_WAIT)
-                rounds, settled = _told(run)
+                _NEWS.wait_for(lambda: _news(run)[0] >= call.rounds, LONGEST_WAIT)
+                rounds, settled = _news(run)
             call = replace(call, settled=settled if rounds == call.rounds else None)
         return call.on(host.part)
 
@@ -83,12 +170,3 @@ async def forget(run: str) -> None:
         for key in [key for key in _HOSTS if key[0] == run]:
             del _HOSTS[key]
         _TOLD.pop(run, None)
-
-
-def versions() -> dict[str, str]:
-    """The versions that results depend on."""
-    import platform
-    from importlib.metadata import version
-
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"widemargin": __version__, "numpy": np.__version__, "numba": version("numba"), "python": python}

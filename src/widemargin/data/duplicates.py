@@ -26,14 +26,10 @@ def duplicates(
 
     Parameters
     ----------
-    n
-        How many lists.
-    seed
-        The same seed gives the same lists.
-    size
-        Fewest and most records of a list.
-    noise
-        Chance that a given field of a copy is written differently; a third of it is the chance that it is empty.
+    n : how many lists
+    seed : the same seed gives the same lists
+    size : fewest and most records of a list
+    noise : chance that a given field of a copy is written differently; a third of it is the chance that it is empty
 
     >>> records, people = duplicates(1, size=(4, 4))
     >>> people[0]
@@ -56,7 +52,7 @@ def _list(rng: Random, length: int, noise: float) -> tuple[list[Record], list[in
     while len(written) < length:
         people.append(_person(rng, people))
         copies = min(1 + int(rng.expovariate(0.7)), length - len(written))
-        written += [(len(people) - 1, _copied(rng, people[-1], noise)) for _ in range(copies)]
+        written += [(len(people) - 1, _copy_of(rng, people[-1], noise)) for _ in range(copies)]
     rng.shuffle(written)
     number: dict[int, int] = {}
     return [record for _, record in written], [number.setdefault(who, len(number)) for who, _ in written]
@@ -77,7 +73,7 @@ def _person(rng: Random, others: list[Record]) -> Record:
     return {"name": f"{rng.choice(FIRST.split())} {last}", **address, "born": rng.randint(1930, 2010)}
 
 
-def _copied(rng: Random, person: Record, noise: float) -> Record:
+def _copy_of(rng: Random, person: Record, noise: float) -> Record:
     copy = dict(person)
     for field, value in person.items():
         if rng.random() < noise / 3:

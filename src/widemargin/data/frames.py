@@ -81,7 +81,7 @@ def from_frame(
         raise DataError("sequence names no column; name the one that tells which sequence a row belongs to")
     *keys, tokens = (_complete(frame, name) for name in [*names, token])
     more = {name: _values(frame, name) for name in columns}
-    rows, indptr = _grouped(list(zip(*keys, strict=True)))
+    rows, indptr = _group(list(zip(*keys, strict=True)))
     if more:
         cells: list[Any] = [
             {token: str(word)} | {name: values[row] for name, values in more.items()} for row, word in enumerate(tokens)
@@ -108,7 +108,7 @@ def _values(frame: Any, name: str) -> list[Any]:
     return list(column)
 
 
-def _grouped(keys: Sequence[Any]) -> tuple[LongVector, LongVector]:
+def _group(keys: Sequence[Any]) -> tuple[LongVector, LongVector]:
     """The numbers of the rows, sequence by sequence, and where each sequence begins."""
     number: dict[Any, int] = {}
     codes = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)

@@ -60,7 +60,7 @@ class Word:
     feats: str = "_"
 
 
-class Part(NamedTuple):
+class PhrasePart(NamedTuple):
     """A part of a phrase, and its relation to the head (the part HEAD), or to another word `on` if given."""
 
     relation: str
@@ -71,9 +71,9 @@ class Part(NamedTuple):
 class Phrase:
     """A constituent whose parts are in the order of their words."""
 
-    def __init__(self, label: str, *parts: tuple[str, "Word | Phrase"] | Part) -> None:
+    def __init__(self, label: str, *parts: tuple[str, "Word | Phrase"] | PhrasePart) -> None:
         self.label = label
-        self.parts = [Part(*part) for part in parts]
+        self.parts = [PhrasePart(*part) for part in parts]
 
     @property
     def head(self) -> Word:
@@ -85,13 +85,13 @@ class Phrase:
         for part in self.parts:
             yield from [part.node] if isinstance(part.node, Word) else part.node.words()
 
-    def governed(self) -> Iterator[tuple[Word, Word, str]]:
+    def dependents(self) -> Iterator[tuple[Word, Word, str]]:
         """Each word with its head and its relation, except for the head of the whole phrase."""
         for part in self.parts:
             if part.relation != HEAD:
                 yield _head(part.node), part.on or self.head, part.relation
             if isinstance(part.node, Phrase):
-                yield from part.node.governed()
+                yield from part.node.dependents()
 
     def tree(self) -> Tree:
         """The tree of constituents."""
@@ -107,14 +107,11 @@ def treebank(n: int, seed: int = 0, *, non_projective: float = 0.0, several_root
 
     Parameters
     ----------
-    n
-        How many sentences.
-    seed
-        The same seed gives the same sentences.
-    non_projective
-        Share of the sentences in which an arc crosses another, because a relative clause stands behind the verb.
-    several_roots
-        Share of the sentences that consist of two, joined by a semicolon, each with a root of its own.
+    n : how many sentences
+    seed : the same seed gives the same sentences
+    non_projective : share of the sentences in which an arc crosses another, because a relative clause stands behind the
+        verb
+    several_roots : share of the sentences that consist of two, joined by a semicolon, each with a root of its own
 
     >>> bank = treebank(1, seed=2)
     >>> print(*bank.columns["word"].strings())
@@ -148,10 +145,10 @@ def treebank(n: int, seed: int = 0, *, non_projective: float = 0.0, several_root
 def _sentence(rng: Random, crossing: bool, double: bool) -> Phrase:
     """A sentence; its first word has a capital letter."""
     clauses = [_clause(rng, crossing), *([_clause(rng)] if double else [])]
-    clauses[-1].parts.append(Part("punct", Word(".", ".", "PUNCT", ".")))
-    parts = [Part("root", clause) for clause in clauses]
+    clauses[-1].parts.append(PhrasePart("punct", Word(".", ".", "PUNCT", ".")))
+    parts = [PhrasePart("root", clause) for clause in clauses]
     if double:
-        parts.insert(1, Part("punct", Word(";", ";", "PUNCT", ":"), clauses[0].head))
+        parts.insert(1, PhrasePart("punct", Word(";", ";", "PUNCT", ":"), clauses[0].head))
     top = Phrase("TOP", *parts)
     first = next(top.words())
     first.form = first.form.capitalize()
@@ -165,7 +162,7 @@ def _clause(rng: Random, crossing: bool = False, depth: int = 0) -> Phrase:
         subject = _noun_phrase(rng, plural)
         verb = _verb_phrase(rng, plural, INTRANSITIVE)
         return Phrase(
-            "S", ("nsubj", subject), (HEAD, verb), Part("acl:relcl", _relative(rng, plural, depth), subject.head)
+            "S", ("nsubj", subject), (HEAD, verb), PhrasePart("acl:relcl", _relative(rng, plural, depth), subject.head)
         )
     subject = _subject(rng, plural, depth)
     kind = rng.choice(
@@ -186,7 +183,7 @@ def _subject(rng: Random, plural: bool, depth: int) -> Phrase:
         return Phrase(
             "NP",
             (HEAD, _noun_phrase(rng, False)),
-            Part("cc", Word("and", "and", "CCONJ", "CC"), second.head),
+            PhrasePart("cc", Word("and", "and", "CCONJ", "CC"), second.head),
             ("conj", second),
         )
     noun = _noun_phrase(rng, plural)
@@ -272,7 +269,7 @@ def _arcs(top: Phrase) -> list[Arc]:
         if part.on is not None:
             arcs[_head(part.node)] = Arc(number[part.on], part.relation)
         if isinstance(part.node, Phrase):
-            arcs |= {word: Arc(number[on], relation) for word, on, relation in part.node.governed()}
+            arcs |= {word: Arc(number[on], relation) for word, on, relation in part.node.dependents()}
     return [arcs[word] for word in number]
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix
-from widemargin.decoders.top import highest
+from widemargin.decoders.scores import highest
 
 
 class TreeParts(NamedTuple):
@@ -75,18 +75,14 @@ def cell(i: int, j: int) -> int:
     return j * (j - 1) // 2 + i
 
 
-@kernel
 def new_charts(n: int, n_labels: int) -> Charts:
     """Charts for a sentence of up to `n` words."""
-    shape = n * (n + 1) // 2, n_labels
-    return Charts(np.empty(shape), np.empty(shape), np.empty(shape))
+    return Charts(*np.empty((3, n * (n + 1) // 2, n_labels)))
 
 
-@kernel
 def new_parts(n: int, n_labels: int) -> TreeParts:
     """Room for the parts of a sentence of `n` words."""
-    span, left, right = new_charts(n, n_labels)
-    return TreeParts(span, left, right, np.empty((n_labels, n_labels)), np.empty((n_labels, n_labels)))
+    return TreeParts(*new_charts(n, n_labels), *np.empty((2, n_labels, n_labels)))
 
 
 @kernel
@@ -142,7 +138,6 @@ def wrong_node(nodes: IntMatrix, n: int, n_labels: int) -> int:
     return -1
 
 
-@kernel
 def no_marks() -> Marks:
     """No production is marked."""
     return Marks(np.empty((0, 4), dtype=np.int32), np.empty(0))
@@ -264,32 +259,20 @@ def split_scores(i: int, j: int, label: int, filled: TreeParts, marks: Marks, sc
 
 
 @kernel
-def left_scores(i: int, k: int, j: int, label: int, filled: TreeParts, marks: Marks, scores: FloatVector) -> None:
-    """scores[p] of each label p of the left half i … k of a node i … j."""
-    best = filled.span[cell(i, k)]
-    for child in range(len(best)):
-        scores[child] = best[child] + filled.left_rule[child, label]
-    mark = mark_of(i, j, marks)
-    if mark >= 0 and marks.productions[mark, 1] == label and marks.productions[mark, 0] == k:
-        scores[marks.productions[mark, 2]] += _right_change(j, mark, filled, marks)
-
-
-@kernel
-def right_scores(
+def half_scores(
     i: int, k: int, j: int, label: int, left: int, filled: TreeParts, marks: Marks, scores: FloatVector
 ) -> None:
-    """scores[q] of each label q of the right half k … j of a node i … j whose left half is labelled `left`."""
-    best = filled.span[cell(k, j)]
+    """The scores of each label of the left half i … k of a node i … j; if `left` ≥ 0, of the right half beside it."""
+    is_left = left < 0
+    best, rule = filled.span[cell(i, k) if is_left else cell(k, j)], filled.left_rule if is_left else filled.right_rule
     for child in range(len(best)):
-        scores[child] = best[child] + filled.right_rule[child, label]
+        scores[child] = best[child] + rule[child, label]
     mark = mark_of(i, j, marks)
-    if (
-        mark >= 0
-        and marks.productions[mark, 1] == label
-        and marks.productions[mark, 0] == k
-        and marks.productions[mark, 2] == left
-    ):
-        scores[marks.productions[mark, 3]] += marks.extra[mark]
+    if mark >= 0 and marks.productions[mark, 1] == label and marks.productions[mark, 0] == k:
+        if is_left:
+            scores[marks.productions[mark, 2]] += _right_change(j, mark, filled, marks)
+        elif marks.productions[mark, 2] == left:
+            scores[marks.productions[mark, 3]] += marks.extra[mark]
 
 
 @kernel
@@ -335,9 +318,9 @@ def unfold(filled: TreeParts, marks: Marks, nodes: IntMatrix, first: int, last: 
         if j - i > 1:
             split_scores(i, j, label, filled, marks, scores)
             k = i + 1 + highest(scores[: j - i - 1])
-            left_scores(i, k, j, label, filled, marks, scores)
+            half_scores(i, k, j, label, -1, filled, marks, scores)
             left = highest(scores[:n_labels])
-            right_scores(i, k, j, label, left, filled, marks, scores)
+            half_scores(i, k, j, label, left, filled, marks, scores)
             put_halves(nodes, r, k, left, highest(scores[:n_labels]))
 
 

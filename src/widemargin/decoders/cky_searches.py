@@ -33,20 +33,18 @@ from widemargin.decoders.cky import (
     TreeParts,
     cell,
     fill,
-    left_scores,
-    no_marks,
+    half_scores,
     put_halves,
-    right_scores,
     split_scores,
     unfold,
 )
-from widemargin.decoders.top import highest
+from widemargin.decoders.scores import highest
 
 TOP, SPLIT, LEFT, RIGHT = range(4)
 """Kinds of decisions: the decision of a kind at node r has the number 3 r + kind, the top label the number 0."""
 
 
-class Candidates(NamedTuple):
+class ChartCandidates(NamedTuple):
     """Trees by score, best first: the tree that each comes from, the decision that it changes, and the new choice."""
 
     totals: FloatVector
@@ -56,15 +54,10 @@ class Candidates(NamedTuple):
 
 
 @kernel
-def _kind(decision: int) -> int:
-    return TOP if decision == 0 else (decision - 1) % 3 + 1
-
-
-@kernel
 def _ways(decision: int, nodes: IntMatrix, filled: TreeParts, marks: Marks, scores: FloatVector) -> tuple[int, int]:
     """Write the scores of all choices of a decision; return how many there are, and the tree's own choice."""
-    kind, n_labels = _kind(decision), filled.span.shape[1]
-    if kind == TOP:
+    n_labels, kind = filled.span.shape[1], (decision - 1) % 3 + 1
+    if decision == TOP:
         top = filled.span[cell(0, nodes[0, 1])]
         for label in range(n_labels):
             scores[label] = top[label]
@@ -76,9 +69,9 @@ def _ways(decision: int, nodes: IntMatrix, filled: TreeParts, marks: Marks, scor
         split_scores(i, j, label, filled, marks, scores)
         return j - i - 1, k - i - 1
     if kind == LEFT:
-        left_scores(i, k, j, label, filled, marks, scores)
+        half_scores(i, k, j, label, -1, filled, marks, scores)
         return n_labels, left
-    right_scores(i, k, j, label, left, filled, marks, scores)
+    half_scores(i, k, j, label, left, filled, marks, scores)
     return n_labels, nodes[r + 2 * (k - i), 2]
 
 
@@ -94,7 +87,7 @@ def _next(scores: FloatVector, n: int, chosen: int) -> int:
 
 
 @kernel
-def _enter(found: int, total: float, origin: int, decision: int, choice: int, candidates: Candidates) -> None:
+def _enter(found: int, total: float, origin: int, decision: int, choice: int, candidates: ChartCandidates) -> None:
     """Insert a candidate behind all that are at least as good, and drop the last."""
     place = len(candidates.totals)
     while place > found and total > candidates.totals[place - 1]:
@@ -112,8 +105,8 @@ def _enter(found: int, total: float, origin: int, decision: int, choice: int, ca
 def _change(decision: int, choice: int, nodes: IntMatrix, filled: TreeParts, marks: Marks, scores: FloatVector) -> None:
     """Change a decision, and make the best decisions for everything that depends on it."""
     # Only nodes from `first` on are unfolded again: a new label on the right leaves the left half as it is.
-    kind, n_labels = _kind(decision), filled.span.shape[1]
-    if kind == TOP:
+    n_labels, kind = filled.span.shape[1], (decision - 1) % 3 + 1
+    if decision == TOP:
         nodes[0, 2] = choice
         unfold(filled, marks, nodes, 0, len(nodes), scores)
         return
@@ -123,14 +116,14 @@ def _change(decision: int, choice: int, nodes: IntMatrix, filled: TreeParts, mar
     first = r + 1
     if kind == SPLIT:
         k = i + 1 + choice
-        left_scores(i, k, j, label, filled, marks, scores)
+        half_scores(i, k, j, label, -1, filled, marks, scores)
         left = highest(scores[:n_labels])
     if kind == LEFT:
         left = choice
     if kind == RIGHT:
         first = r + 2 * (k - i)
     else:
-        right_scores(i, k, j, label, left, filled, marks, scores)
+        half_scores(i, k, j, label, left, filled, marks, scores)
         right = highest(scores[:n_labels])
     put_halves(nodes, r, k, left, right)
     unfold(filled, marks, nodes, first, r + 2 * (j - i) - 1, scores)
@@ -150,7 +143,7 @@ def cky_kbest(n: int, parts: TreeParts, marks: Marks, trees: IntMatrix, totals: 
     """
     fill(n, parts, marks)
     k, top, scores = len(totals), parts.span[cell(0, n)], np.empty(max(n, parts.span.shape[1]))
-    candidates = Candidates(
+    candidates = ChartCandidates(
         totals, np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
     )
     totals[:] = -np.inf
@@ -297,7 +290,7 @@ def tree_through(
     `marks` count for the halves of this node alone, and only if the split is given.
     """
     # Down the climbed path, each step unfolds the other half; r follows the path through the rows of the preorder.
-    n_labels, unmarked = filled.span.shape[1], no_marks()
+    n_labels, unmarked = filled.span.shape[1], Marks(marks.productions[:0], marks.extra[:0])
     path, scores = np.empty((n, 3), dtype=np.int32), np.empty(max(n, n_labels))
     size = _climb(n, i, j, label, parts, filled, outer, path)
     nodes[0] = path[size - 1]
@@ -308,20 +301,20 @@ def tree_through(
         k = path[step - 1, 1] if is_left else path[step - 1, 0]
         right = r + 2 * (k - begin)
         if is_left:
-            right_scores(begin, k, end, above, child, filled, unmarked, scores)
+            half_scores(begin, k, end, above, child, filled, unmarked, scores)
             put_halves(nodes, r, k, child, highest(scores[:n_labels]))
             unfold(filled, unmarked, nodes, right, r + 2 * (end - begin) - 1, scores)
             r += 1
         else:
-            left_scores(begin, k, end, above, filled, unmarked, scores)
+            half_scores(begin, k, end, above, -1, filled, unmarked, scores)
             put_halves(nodes, r, k, highest(scores[:n_labels]), child)
             unfold(filled, unmarked, nodes, r + 1, right, scores)
             r = right
     if split == 0:
         unfold(filled, unmarked, nodes, r, r + 2 * (j - i) - 1, scores)
     else:
-        left_scores(i, split, j, label, filled, marks, scores)
+        half_scores(i, split, j, label, -1, filled, marks, scores)
         left = highest(scores[:n_labels])
-        right_scores(i, split, j, label, left, filled, marks, scores)
+        half_scores(i, split, j, label, left, filled, marks, scores)
         put_halves(nodes, r, split, left, highest(scores[:n_labels]))
         unfold(filled, unmarked, nodes, r + 1, r + 2 * (j - i) - 1, scores)

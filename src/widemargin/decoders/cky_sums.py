@@ -22,15 +22,13 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.cky import Charts, Marks, TreeParts, cell, mark_of
-from widemargin.decoders.log_sums import exponentials, log_add, log_sum
+from widemargin.decoders.cky import Charts, Marks, TreeParts, cell, ends_of, mark_of
+from widemargin.decoders.scores import SMALLEST, exponentials, log_add, log_sum
 
-SMALLEST = 1e-280
 LOG_SMALLEST = log(SMALLEST)
-"""Sums of products below this may have lost terms that underflowed."""
 
 
-class Rules(NamedTuple):
+class RuleSums(NamedTuple):
     """Scores of rules, factors[p, l] = exp(scores[p, l] − tops[l]), and tops[l], the largest score of each column."""
 
     scores: FloatMatrix
@@ -38,15 +36,15 @@ class Rules(NamedTuple):
     tops: FloatVector
 
 
-class Tables(NamedTuple):
+class ChartTables(NamedTuple):
     """The rules of left halves, and those of right ones."""
 
-    left: Rules
-    right: Rules
+    left: RuleSums
+    right: RuleSums
 
 
 @kernel
-def exponentiated(scores: FloatMatrix) -> Rules:
+def exponentiated(scores: FloatMatrix) -> RuleSums:
     """Rules with these scores."""
     n_labels = len(scores)
     factors, tops = np.empty((n_labels, n_labels)), np.empty(n_labels)
@@ -58,12 +56,12 @@ def exponentiated(scores: FloatMatrix) -> Rules:
     for child in range(n_labels):
         for label in range(n_labels):
             factors[child, label] = exp(scores[child, label] - tops[label])
-    return Rules(scores, factors, tops)
+    return RuleSums(scores, factors, tops)
 
 
 @kernel
 def _sum_children(
-    inside: FloatVector, rules: Rules, part: FloatVector, half: FloatVector, weights: FloatVector
+    inside: FloatVector, rules: RuleSums, part: FloatVector, half: FloatVector, weights: FloatVector
 ) -> None:
     """half[l] = part[l] + log Σ_p exp(inside[p] + rules[p, l])."""
     # L exponentials and L² products instead of L² exponentials; only sums that underflow need the slow way.
@@ -110,7 +108,7 @@ def _sum_splits(
 
 
 @kernel
-def _change(inside: FloatVector, rules: Rules, parent: int, child: int, extra: float, terms: FloatVector) -> float:
+def _change(inside: FloatVector, rules: RuleSums, parent: int, child: int, extra: float, terms: FloatVector) -> float:
     """How much log Σ_p exp(inside[p] + rules[p, parent]) changes if p = `child` scores `extra` more."""
     for label in range(len(inside)):
         terms[label] = inside[label] + rules.scores[label, parent]
@@ -121,7 +119,7 @@ def _change(inside: FloatVector, rules: Rules, parent: int, child: int, extra: f
 
 
 @kernel
-def right_change(j: int, mark: int, tables: Tables, scratch: Charts, marks: Marks, terms: FloatVector) -> float:
+def right_change(j: int, mark: int, tables: ChartTables, scratch: Charts, marks: Marks, terms: FloatVector) -> float:
     """How much the mark changes the sum over right halves, if the left half is that of the marked production."""
     k, label, right = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 3]
     return _change(scratch.nodes[cell(k, j)], tables.right, label, right, marks.extra[mark], terms)
@@ -129,7 +127,7 @@ def right_change(j: int, mark: int, tables: Tables, scratch: Charts, marks: Mark
 
 @kernel
 def marked_splits(
-    i: int, j: int, mark: int, tables: Tables, scratch: Charts, marks: Marks, terms: FloatVector
+    i: int, j: int, mark: int, tables: ChartTables, scratch: Charts, marks: Marks, terms: FloatVector
 ) -> FloatVector:
     """first[i, k, l] + second[k, j, l] for the marked label l and every k, with the change at the marked split."""
     marked, label, left = marks.productions[mark, 0], marks.productions[mark, 1], marks.productions[mark, 2]
@@ -142,7 +140,7 @@ def marked_splits(
 
 
 @kernel
-def inside_sums(n: int, parts: TreeParts, tables: Tables, marks: Marks, scratch: Charts) -> float:
+def inside_sums(n: int, parts: TreeParts, tables: ChartTables, marks: Marks, scratch: Charts) -> float:
     """Fill in the charts from short spans to long ones, and return log Z."""
     inside, first, second = scratch
     n_labels = inside.shape[1]
@@ -175,17 +173,9 @@ NEGLIGIBLE = 1e-30
 
 
 @kernel
-def _matters(probabilities: FloatVector) -> bool:
-    largest = 0.0
-    for p in probabilities:
-        largest = max(largest, p)
-    return largest > NEGLIGIBLE
-
-
-@kernel
 def _share_children(
     inside: FloatVector,
-    rules: Rules,
+    rules: RuleSums,
     part: FloatVector,
     half: FloatVector,
     halves: FloatVector,
@@ -252,7 +242,7 @@ def _share_splits(
 def _share_labels(
     share: float,
     inside: FloatVector,
-    rules: Rules,
+    rules: RuleSums,
     parent: int,
     child: int,
     extra: float,
@@ -261,7 +251,7 @@ def _share_labels(
     terms: FloatVector,
 ) -> float:
     """Hand `share` down to the labels of one half, where `child` scores `extra` more; return the share of `child`."""
-    # The factors of `Rules` do not include `extra`, so the shares are computed from the scores.
+    # The factors of `RuleSums` do not include `extra`, so the shares are computed from the scores.
     total = 0.0
     for label in range(len(inside)):
         terms[label] = inside[label] + rules.scores[label, parent]
@@ -282,7 +272,7 @@ def _share_marked(
     j: int,
     mark: int,
     parts: TreeParts,
-    tables: Tables,
+    tables: ChartTables,
     marks: Marks,
     scratch: Charts,
     posteriors: TreeParts,
@@ -335,7 +325,7 @@ def inside_outside(n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts
     """
     # Parents come before children, so all shares of a span have arrived before it hands them on.
     n_cells, n_labels = n * (n + 1) // 2, parts.span.shape[1]
-    tables = Tables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
+    tables = ChartTables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
     total = inside_sums(n, parts, tables, marks, scratch)
     posteriors.span[:n_cells], posteriors.left[:n_cells], posteriors.right[:n_cells] = 0.0, 0.0, 0.0
     posteriors.left_rule[:], posteriors.right_rule[:] = 0.0, 0.0
@@ -349,28 +339,20 @@ def inside_outside(n: int, parts: TreeParts, marks: Marks, posteriors: TreeParts
         for i in range(j):
             at, mark = cell(i, j), mark_of(i, j, marks)
             row = scratch.nodes[at]
-            if j < n and _matters(posteriors.left[at]):
+            if j < n and posteriors.left[at].max() > NEGLIGIBLE:
                 halves, half, counts = posteriors.left[at], scratch.first[at], posteriors.left_rule
                 _share_children(row, tables.left, parts.left[at], half, halves, nodes[at], counts, one, other)
-            if i > 0 and _matters(posteriors.right[at]):
+            if i > 0 and posteriors.right[at].max() > NEGLIGIBLE:
                 halves, half, counts = posteriors.right[at], scratch.second[at], posteriors.right_rule
                 _share_children(row, tables.right, parts.right[at], half, halves, nodes[at], counts, one, other)
             label = marks.productions[mark, 1] if mark >= 0 else -1
-            if j - i > 1 and _matters(nodes[at]):
+            if j - i > 1 and nodes[at].max() > NEGLIGIBLE:
                 _share_splits(i, j, parts.span[at], nodes[at], scratch, posteriors, label, one)
             if mark >= 0:
                 _share_marked(i, j, mark, parts, tables, marks, scratch, posteriors, by_themselves, one)
-    _add_halves(n, marks, by_themselves, posteriors)
+    for at in range(n_cells if len(marks.extra) > 0 else 0):
+        (i, j), k, label = ends_of(at), marks.productions[at, 0], marks.productions[at, 1]
+        if k > 0:
+            posteriors.left[cell(i, k), label] += by_themselves[at, 0]
+            posteriors.right[cell(k, j), label] += by_themselves[at, 1]
     return total
-
-
-@kernel
-def _add_halves(n: int, marks: Marks, by_themselves: FloatMatrix, posteriors: TreeParts) -> None:
-    """Add the probabilities of the halves of marked splits."""
-    for j in range(2, n + 1):
-        for i in range(j - 1):
-            mark = mark_of(i, j, marks)
-            if mark >= 0:
-                k, label = marks.productions[mark, 0], marks.productions[mark, 1]
-                posteriors.left[cell(i, k), label] += by_themselves[mark, 0]
-                posteriors.right[cell(k, j), label] += by_themselves[mark, 1]

@@ -66,7 +66,7 @@ class Limits(NamedTuple):
     nodes: int | None = None
 
 
-class Found(NamedTuple):
+class Selection(NamedTuple):
     """The best items found, their value, and an upper bound on the value of any items; the two agree if proven."""
 
     chosen: BoolVector
@@ -76,14 +76,14 @@ class Found(NamedTuple):
 
 def best_items(
     coverage: Coverage, item_values: FloatVector, concept_values: FloatVector, limits: Limits | None = None
-) -> Found:
+) -> Selection:
     """The items of greatest value within the budget."""
     if not (np.isfinite(item_values).all() and np.isfinite(concept_values).all()):
         raise DataError("the values of what is to be chosen are not finite numbers; are the weights damaged?")
     chosen = np.zeros(coverage.n_items, dtype=np.bool_)
     usable = _usable(coverage, item_values, concept_values)
     if not usable.any():
-        return Found(chosen, 0.0, 0.0)
+        return Selection(chosen, 0.0, 0.0)
     found, bound = _solved(coverage, np.flatnonzero(usable), item_values, concept_values, limits or Limits())
     bound = min(bound, _at_most(coverage, usable, item_values, concept_values))
     chosen[found] = True
@@ -93,7 +93,7 @@ def best_items(
         other = coverage.value(greedy, item_values, concept_values)
         if other > value:
             chosen, value = greedy, other
-    return Found(chosen, value, max(value, bound))
+    return Selection(chosen, value, max(value, bound))
 
 
 def _greedy(

@@ -21,6 +21,21 @@ If siblings are scored, a word is attached to its head next to the sibling befor
 Everything takes O(n³). Halves are also stored by their ends, ended[e, h] = halves[h, e], so that all three maxima run
 along rows, in one loop whose three chains of comparisons overlap. No back pointers are kept, since finding the maxima
 again along the best tree takes only O(n²) in all.
+
+**Grandparents.** With the scores of chains of two arcs as well,
+
+    score(tree) = … + Σ_(m not at the root) grand[h(m), m, h(h(m))]
+
+every table that goes by a head h also goes by the head g of h (Model 1 of Koo & Collins 2010), in O(n⁴):
+
+    halves[h, e, g]   the best half tree from h to e with head h, whose own head is g; halves[h, h, g] = 0
+    between[i, j, g]  max over i ≤ k < j of halves[i, k, g] + halves[j, k+1, g]: g is the head of i and of j
+    arcs[h, m, g]     scores[h, m] + grand[h, m, g] + max( halves[m, h±1, h] + sibling[h, h, m],
+                      max over s between h and m of arcs[h, s, g] + between[s, m, h] + sibling[h, s, m] )
+    halves[h, e, g]   max over k from h±1 to e of arcs[h, k, g] + halves[k, e, h]
+
+No g is ever between h and e, since such a tree would not be projective. All maxima are taken for all g at once, because
+these lie side by side in memory. The root has no head; its arcs are arcs[0, m, 0], without a score of a grandparent.
 """
 
 from typing import NamedTuple
@@ -28,31 +43,37 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix
 
 
 class Chart(NamedTuple):
     """Scratch space: the tables above, with between[i, j] = between[j, i] = facing(i, j) if siblings are scored.
 
-    `pending` holds the half trees still to be written, as rows (head, end), and `n_pending` their number.
+    `grand` has room for the tables with grandparents, and `pending` for the half trees still to be written.
     """
 
     halves: FloatMatrix
     ended: FloatMatrix
     arcs: FloatMatrix
     between: FloatMatrix
+    grand: FloatVector
     pending: LongMatrix
-    n_pending: LongVector
 
 
-@kernel
-def new_chart(n: int) -> Chart:
+def new_chart(n: int, grandparents: bool = False) -> Chart:
     """Scratch space for sentences of up to `n` words."""
-    shape = n + 1, n + 1
-    pending = np.empty((n + 1, 2), dtype=np.int64)
-    return Chart(
-        np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape), pending, np.empty(1, dtype=np.int64)
-    )
+    size = n + 1
+    halves, ended, arcs, between = np.empty((4, size, size))
+    grand = np.empty(3 * size**3 if grandparents else 0)
+    return Chart(halves, ended, arcs, between, grand, np.empty((size, 3), dtype=np.int64))
+
+
+class Tables(NamedTuple):
+    """The tables by grandparents; if these have no scores, there is only g = 0. `between` may lack i > j."""
+
+    halves: FloatMatrix
+    between: FloatMatrix
+    arcs: FloatMatrix
 
 
 @kernel
@@ -117,47 +138,71 @@ def _fill(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, chart: C
 
 
 @kernel
-def _farthest_child(chart: Chart, head: int, end: int) -> int:
-    """The word attached last to the head of the best half tree that reaches to `end`, the nearest in a tie."""
-    step = 1 if end > head else -1
-    best = head + step
-    for k in range(best, end + step, step):
-        if chart.arcs[head, k] + chart.halves[k, end] > chart.arcs[head, best] + chart.halves[best, end]:
-            best = k
-    return best
+def _farthest_child(tables: Tables, h: int, e: int, g: int, below: int) -> int:
+    """The word attached last to h in its best half tree that reaches to e, the nearest in a tie."""
+    step = 1 if e > h else -1
+    child = h + step
+    best = tables.arcs[h, child, g] + tables.halves[child, e, below]
+    for k in range(child + step, e + step, step):
+        score = tables.arcs[h, k, g] + tables.halves[k, e, below]
+        if score > best:
+            child, best = k, score
+    return child
 
 
 @kernel
-def _push(chart: Chart, head: int, end: int) -> None:
-    """Add a half tree to those to be written, unless it is only its head."""
-    if head != end:
-        count = chart.n_pending[0]
-        chart.pending[count, 0], chart.pending[count, 1] = head, end
-        chart.n_pending[0] = count + 1
-
-
-@kernel
-def _push_facing(chart: Chart, one: int, other: int) -> None:
-    """Add the two best half trees that face each other between two heads."""
-    i, j = min(one, other), max(one, other)
-    best = i
-    for k in range(i + 1, j):
-        if chart.halves[i, k] + chart.halves[j, k + 1] > chart.halves[i, best] + chart.halves[j, best + 1]:
-            best = k
-    _push(chart, i, best)
-    _push(chart, j, best + 1)
-
-
-@kernel
-def _sibling_before(chart: Chart, sibling: FloatMatrix, head: int, m: int) -> int:
-    """The s that attains arcs[head, m], the nearest to the head in a tie."""
-    step = 1 if m > head else -1
-    before, best = head, chart.halves[m, head + step] + sibling[head, head, m]
-    for s in range(head + step, m, step):
-        score = chart.arcs[head, s] + chart.between[m, s] + sibling[head, s, m]
+def _sibling_before(tables: Tables, sibling: FloatMatrix, h: int, m: int, g: int, below: int) -> int:
+    """The s that attains arcs[h, m, g], the nearest to the head in a tie."""
+    step = 1 if m > h else -1
+    before, best = h, tables.halves[m, h + step, below] + sibling[h, h, m]
+    for s in range(h + step, m, step):
+        score = tables.arcs[h, s, g] + tables.between[min(s, m), max(s, m), below] + sibling[h, s, m]
         if score > best:
             before, best = s, score
     return before
+
+
+@kernel
+def _push(pending: LongMatrix, count: int, h: int, e: int, g: int) -> int:
+    """Add a half tree to those to be written, unless it is only its head; return how many there are."""
+    if h == e:
+        return count
+    pending[count, 0], pending[count, 1], pending[count, 2] = h, e, g
+    return count + 1
+
+
+@kernel
+def _write_heads(
+    tables: Tables, sibling: FloatMatrix, single_root: bool, heads: IntVector, pending: LongMatrix
+) -> None:
+    """Write the heads of the best tree, from the root down."""
+    # With scores of siblings, the inner loop goes from child to child towards the head. Without, it stops after one:
+    # the head's shorter half tree holds its nearer children. Each pending half tree carries its g: the same h and e
+    # have different best half trees below different g.
+    halves, second, by_grandparent = tables.halves, len(sibling) > 0, tables.halves.shape[2] > 1
+    count = _push(pending, 0, 0, len(heads), 0)
+    while count > 0:
+        count -= 1
+        h, e, g = pending[count]
+        below = h if by_grandparent else 0
+        child = _farthest_child(tables, h, e, g, below)
+        count = _push(pending, count, child, e, below)
+        while child != h:
+            heads[child - 1], before = h, h
+            if second and not (h == 0 and single_root):
+                before = _sibling_before(tables, sibling, h, child, g, below)
+            if second and before == h:
+                count = _push(pending, count, child, h + 1 if child > h else h - 1, below)
+            else:
+                i, j = min(before, child), max(before, child)
+                best = i
+                for k in range(i + 1, j):
+                    gain = halves[i, k, below] + halves[j, k + 1, below]
+                    if gain > halves[i, best, below] + halves[j, best + 1, below]:
+                        best = k
+                count = _push(pending, count, i, best, below)
+                count = _push(pending, count, j, best + 1, below)
+            child = before
 
 
 @kernel
@@ -176,27 +221,12 @@ def eisner(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, heads: 
     heads : (n,) output; entry m − 1 is the head of the word m
     chart : scratch space for n words or more
     """
-    # With scores of siblings, the inner loop goes from child to child towards the head. Without, it stops after one:
-    # the head's shorter half tree holds its nearer children.
-    n, second = len(heads), len(sibling) > 0
     _fill(scores, sibling, single_root, chart)
-    chart.n_pending[0] = 0
-    _push(chart, 0, n)
-    while chart.n_pending[0] > 0:
-        chart.n_pending[0] -= 1
-        head, end = chart.pending[chart.n_pending[0]]
-        child = _farthest_child(chart, head, end)
-        _push(chart, child, end)
-        while child != head:
-            heads[child - 1], before = head, head
-            if second and not (head == 0 and single_root):
-                before = _sibling_before(chart, sibling, head, child)
-            if second and before == head:
-                _push(chart, child, head + 1 if child > head else head - 1)
-            else:
-                _push_facing(chart, before, child)
-            child = before
-    return chart.halves[0, n]
+    size = len(chart.halves)
+    shape = size, size, 1
+    tables = Tables(chart.halves.reshape(shape), chart.between.reshape(shape), chart.arcs.reshape(shape))
+    _write_heads(tables, sibling, single_root, heads, chart.pending)
+    return chart.halves[0, len(heads)]
 
 
 @kernel
@@ -209,3 +239,86 @@ def sibling_of(heads: IntVector, out: IntVector) -> None:
         while s != head and heads[s - 1] != head:
             s += step
         out[m - 1] = s
+
+
+@kernel
+def _raise(best: FloatVector, row: FloatVector, more: float, i: int, j: int) -> None:
+    """best[g] = max(best[g], row[g] + more) for every g outside of i … j."""
+    for begin, end in ((0, i), (j + 1, len(best))):
+        for number in range(begin, end):
+            g = np.uint64(number)
+            score = row[g] + more
+            best[g] = score if score > best[g] else best[g]
+
+
+@kernel
+def _raise_both(best: FloatVector, one: FloatVector, other: FloatVector, i: int, j: int) -> None:
+    """best[g] = max(best[g], one[g] + other[g]) for every g outside of i … j."""
+    for begin, end in ((0, i), (j + 1, len(best))):
+        for number in range(begin, end):
+            g = np.uint64(number)
+            score = one[g] + other[g]
+            best[g] = score if score > best[g] else best[g]
+
+
+@kernel
+def _attach(tables: Tables, scores: FloatMatrix, sibling: FloatMatrix, grand: FloatMatrix, h: int, m: int) -> None:
+    """Fill in arcs[h, m]."""
+    halves, between, arcs = tables.halves, tables.between, tables.arcs
+    i, j, step = min(h, m), max(h, m), 1 if m > h else -1
+    best = arcs[h, m]
+    best[:] = halves[m, h + step, h] + sibling[h, h, m]
+    for s in range(i + 1, j):
+        facing = between[s, m, h] if s < m else between[m, s, h]
+        _raise(best, arcs[h, s], facing + sibling[h, s, m], i, j)
+    of_arc, of_chains = scores[h, m], grand[h, m]
+    for begin, end in ((0, i), (j + 1, len(best))):
+        for g in range(begin, end):
+            best[g] += of_arc + of_chains[g]
+
+
+@kernel
+def _reach(halves: FloatMatrix, arcs: FloatMatrix, h: int, e: int) -> None:
+    """Fill in halves[h, e]."""
+    i, j, step = min(h, e), max(h, e), 1 if e > h else -1
+    best = halves[h, e]
+    best[:] = -np.inf
+    for k in range(h + step, e + step, step):
+        _raise(best, arcs[h, k], halves[k, e, h], i, j)
+
+
+@kernel
+def grandsiblings(
+    scores: FloatMatrix, sibling: FloatMatrix, grand: FloatMatrix, single_root: bool, heads: IntVector, chart: Chart
+) -> float:
+    """Write the heads of the best tree with scores of siblings and of grandparents, and return its score.
+
+    Parameters
+    ----------
+    scores, sibling, single_root, heads, chart : as in `eisner`; the chart has room for grandparents
+    grand : (n + 1, n + 1, n + 1) array of heads × modifiers × grandparents, read only where head and modifier are words
+        and the grandparent is outside of them; −inf forbids a chain of two arcs
+    """
+    # Tables without gaps, whatever the room: those of short sentences stay in the processor's cache.
+    n, size = len(heads), len(scores)
+    halves, between, arcs = chart.grand[: 3 * size**3].reshape(3, size, size, size)
+    tables = Tables(halves, between, arcs)
+    for j in range(1, size):
+        halves[j, j, :] = 0.0
+        for i in range(j - 1, 0, -1):
+            between[i, j, :] = -np.inf
+            for k in range(i, j):
+                _raise_both(between[i, j], halves[i, k], halves[j, k + 1], i, j)
+            _attach(tables, scores, sibling, grand, i, j)
+            _attach(tables, scores, sibling, grand, j, i)
+            _reach(halves, arcs, i, j)
+            _reach(halves, arcs, j, i)
+    total = -np.inf
+    for m in range(1, size):
+        best = halves[m, 1, 0] + sibling[0, 0, m]
+        for s in range(1, 1 if single_root else m):
+            best = max(best, arcs[0, s, 0] + between[s, m, 0] + sibling[0, s, m])
+        arcs[0, m, 0] = scores[0, m] + best
+        total = max(total, arcs[0, m, 0] + halves[m, n, 0])
+    _write_heads(tables, sibling, single_root, heads, chart.pending)
+    return total

@@ -17,7 +17,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix
 from widemargin.decoders.eisner import Chart, inside, new_chart
-from widemargin.decoders.log_sums import log_add
+from widemargin.decoders.scores import log_add
 
 
 class SumChart(NamedTuple):
@@ -31,7 +31,6 @@ class SumChart(NamedTuple):
     between: FloatMatrix
 
 
-@kernel
 def new_sum_chart(n: int) -> SumChart:
     """Scratch space for sentences of up to `n` words."""
     return SumChart(new_chart(n), np.empty((n + 1, n + 1)), np.empty((n + 1, n + 1)))
@@ -104,25 +103,6 @@ def _sum_inside(scores: FloatMatrix, sibling: FloatMatrix, single_root: bool, ch
 
 
 @kernel
-def _begin_outside(sums: SumChart, n: int, log_z: float, single_root: bool, arcs: FloatMatrix) -> None:
-    """Set all derivatives to zero except those by the root's own entries."""
-    chart = sums.chart
-    for h in range(n + 1):
-        for m in range(n + 1):
-            sums.halves[h, m] = sums.between[h, m] = arcs[h, m] = 0.0
-    if log_z == -inf:
-        return
-    if not single_root:
-        sums.halves[0, n] = 1.0
-        return
-    for m in range(1, n + 1):
-        share = exp(chart.arcs[0, m] - log_z)
-        arcs[0, m] = share
-        sums.halves[m, 1] += share
-        sums.halves[m, n] += share
-
-
-@kernel
 def _outside_half(sums: SumChart, head: int, end: int, arcs: FloatMatrix) -> None:
     """Pass the derivative by halves[head, end] on to the arcs of its farthest children and to their halves."""
     chart, given, total = sums.chart, sums.halves[head, end], sums.chart.halves[head, end]
@@ -189,10 +169,17 @@ def eisner_sums(
     # Long spans first: the derivative by an entry is complete once all entries that contain it have passed theirs on.
     n, second = len(scores) - 1, len(sibling) > 0
     log_z = _sum_inside(scores, sibling, single_root, sums.chart)
-    _begin_outside(sums, n, log_z, single_root, arcs)
-    pairs[:] = 0.0
-    for m in range(1, n + 1 if second else 0):
-        pairs[0, 0, m] = arcs[0, m]
+    pairs[:] = arcs[:] = sums.halves[: n + 1, : n + 1] = sums.between[: n + 1, : n + 1] = 0.0
+    if log_z == -inf:
+        return log_z
+    if not single_root:
+        sums.halves[0, n] = 1.0
+    for m in range(1, n + 1 if single_root else 0):
+        arcs[0, m] = exp(sums.chart.arcs[0, m] - log_z)
+        sums.halves[m, 1] += arcs[0, m]
+        sums.halves[m, n] += arcs[0, m]
+        if second:
+            pairs[0, 0, m] = arcs[0, m]
     for j in range(n, 0, -1):
         for i in range(1 if single_root else 0, j):
             _outside_half(sums, i, j, arcs)

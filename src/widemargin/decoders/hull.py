@@ -19,7 +19,7 @@ search ends at the same λ, in fewer decodes and without bounds.
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector
+from widemargin._types import FloatMatrix, FloatVector, LongVector
 
 SMALL = 1e-6  # a λ that almost ignores errors; among equal scores the larger error still wins
 SLIGHT = 1e-9  # a difference this small may be rounding
@@ -27,14 +27,11 @@ GROWTH = 16.0  # factor of λ while no output with an error is found
 
 
 @kernel
-def new_corners(n: int) -> FloatMatrix:
-    """For `n` searches: Δ and s of the known corner below the best one, then of that above it; NaN until known."""
-    return np.full((n, 4), np.nan)
-
-
-@kernel
 def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> float:
-    """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over."""
+    """Note the output with this Δ and s, found at λ = `scale`; return the next λ, 0 when the search is over.
+
+    `corners` are Δ and s of the known corner below the best one, then of that above it; NaN until known.
+    """
     # At the slope between the two corners, an output that does not beat them proves that no corner lies between.
     between = not (np.isnan(corners[0]) or np.isnan(corners[2]))
     if between and s + scale * error <= corners[1] + scale * corners[0] + SLIGHT * (1.0 + abs(corners[1])):
@@ -57,9 +54,10 @@ def next_scale(corners: FloatVector, scale: float, error: float, s: float) -> fl
 
 
 @kernel
-def next_scales(corners: FloatMatrix, scales: FloatVector, errors: FloatVector, s: FloatVector) -> FloatVector:
-    """Note the outputs of many searches, found at λ = `scales`; return each next λ, 0 where the search is over."""
-    following = np.empty(len(scales))
-    for k in range(len(scales)):
-        following[k] = next_scale(corners[k], scales[k], errors[k], s[k])
-    return following
+def next_scales(
+    corners: FloatMatrix, scales: FloatVector, active: LongVector, errors: FloatVector, s: FloatVector
+) -> None:
+    """Note an output of each of the `active` searches, found at its λ in `scales`, and write its next λ there."""
+    for k in range(len(active)):
+        search = active[k]
+        scales[search] = next_scale(corners[search], scales[search], errors[k], s[k])

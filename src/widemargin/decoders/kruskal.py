@@ -175,38 +175,6 @@ def _best_after(gains: FloatMatrix, alive: LongVector, n_alive: int, place: int)
 
 
 @kernel
-def _best_of_all(gains: FloatMatrix, alive: LongVector, n_alive: int, best: LongVector) -> int:
-    """The cluster that gains most from its best partner; −1 if none gains anything."""
-    winner, most = -1, 0.0
-    for place in range(n_alive):
-        a = alive[place]
-        if best[a] >= 0 and gains[a, best[a]] > most:
-            winner, most = a, gains[a, best[a]]
-    return winner
-
-
-@kernel
-def _merge(gains: FloatMatrix, winner: int, absorbed: int, label: LongVector) -> None:
-    """Add the gains of one cluster to those of the other."""
-    for k in range(len(gains)):
-        gains[winner, k] += gains[absorbed, k]
-    for k in range(len(gains)):
-        gains[k, winner] = gains[winner, k]
-        if label[k] == absorbed:
-            label[k] = winner
-
-
-@kernel
-def _without(alive: LongVector, n_alive: int, absorbed: int) -> int:
-    write = 0
-    for place in range(n_alive):
-        if alive[place] != absorbed:
-            alive[write] = alive[place]
-            write += 1
-    return write
-
-
-@kernel
 def agglomerate(gains: FloatMatrix) -> IntVector:
     """The cluster of each item, numbered by first appearance; `gains`, a symmetric matrix of scores, is overwritten."""
     # best[a] is a's best partner after it. A merge changes only gains with the winner and the absorbed cluster, so only
@@ -216,16 +184,28 @@ def agglomerate(gains: FloatMatrix) -> IntVector:
     n_alive = n
     for place in range(n):
         best[place] = _best_after(gains, alive, n, place)
-    winner = _best_of_all(gains, alive, n_alive, best)
-    while winner >= 0:
-        absorbed = best[winner]
-        _merge(gains, winner, absorbed, label)
-        n_alive = _without(alive, n_alive, absorbed)
+    while True:
+        winner, most = -1, 0.0
+        for place in range(n_alive):
+            a = alive[place]
+            if best[a] >= 0 and gains[a, best[a]] > most:
+                winner, most = a, gains[a, best[a]]
+        if winner < 0:
+            return numbered_by_first(label)
+        absorbed, kept = best[winner], 0
+        for k in range(n):
+            gains[winner, k] += gains[absorbed, k]
+        for k in range(n):
+            gains[k, winner] = gains[winner, k]
+            label[k] = winner if label[k] == absorbed else label[k]
+        for place in range(n_alive):
+            if alive[place] != absorbed:
+                alive[kept] = alive[place]
+                kept += 1
+        n_alive = kept
         for place in range(n_alive):
             a = alive[place]
             if a == winner or best[a] == winner or best[a] == absorbed:
                 best[a] = _best_after(gains, alive, n_alive, place)
             elif a < winner and gains[a, winner] > gains[a, best[a]]:
                 best[a] = winner
-        winner = _best_of_all(gains, alive, n_alive, best)
-    return numbered_by_first(label)

@@ -22,24 +22,28 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin._types import FloatMatrix, IntMatrix, IntVector
 from widemargin.decoders.viterbi import Segmented, extend
 
 
 class Passes(NamedTuple):
-    """The four tables above, (≥ n, L) arrays."""
+    """The four tables above, (≥ n, L) arrays, and neighbours on the best paths.
+
+    `neighbours` is (2, ≥ n, L, 2): d and label of the segment before one that begins at t, and of the segment after one
+    that ends at u; −1 if they are not known yet.
+    """
 
     arrival: FloatMatrix
     best: FloatMatrix
     departure: FloatMatrix
     onset: FloatMatrix
+    neighbours: IntMatrix
 
 
-@kernel
 def new_passes(n: int, n_labels: int) -> Passes:
     """Room for the tables of sequences of up to `n` tokens."""
-    shape = n, n_labels
-    return Passes(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape))
+    arrival, best, departure, onset = np.empty((4, n, n_labels))
+    return Passes(arrival, best, departure, onset, np.empty((2, n, n_labels, 2), dtype=np.int32))
 
 
 @kernel
@@ -70,37 +74,29 @@ def forward(one: Segmented, arrival: FloatMatrix, best: FloatMatrix) -> None:
 
 
 @kernel
-def _extend_back(one: Segmented, transposed: FloatMatrix, t: int, onset: FloatVector, departure: FloatVector) -> None:
-    """departure[p] = max over l of transition[t, p, l] + onset[l]; `transposed` has the table that all tokens share."""
-    n_labels = len(onset)
-    if len(one.transition) == 1:
-        extend(onset, transposed, departure, n_labels)
-        return
-    for p in range(n_labels):
-        best, row = -np.inf, one.transition[t, p]
-        for label in range(n_labels):
-            score = row[label] + onset[label]
-            best = score if score > best else best
-        departure[p] = best
-
-
-@kernel
 def both_passes(one: Segmented, passes: Passes) -> None:
-    """Fill in all four tables."""
+    """Fill in all four tables, and forget neighbours."""
     # The backward pass maximises over the later label: with the shared table transposed, it too runs along rows.
     n, longest, n_labels = one.segment.shape
     departure, onset = passes.departure, passes.onset
+    passes.neighbours[:, :n] = -1
     forward(one, passes.arrival, passes.best)
     transposed = np.empty((n_labels, n_labels))
     for p in range(n_labels if n > 0 else 0):
         for label in range(n_labels):
             transposed[label, p] = one.transition[0, p, label]
     for t in range(n - 1, -1, -1):
-        if t < n - 1:
-            _extend_back(one, transposed, t + 1, onset[t + 1], departure[t])
+        if t == n - 1:
+            departure[t] = one.end
+        elif len(one.transition) == 1:
+            extend(onset[t + 1], transposed, departure[t], n_labels)
         else:
-            for label in range(n_labels):
-                departure[t, label] = one.end[label]
+            for p in range(n_labels):
+                best, row = -np.inf, one.transition[t + 1, p]
+                for label in range(n_labels):
+                    score = row[label] + onset[t + 1, label]
+                    best = score if score > best else best
+                departure[t, p] = best
         row = onset[t]
         for label in range(n_labels):
             row[label] = -np.inf

@@ -47,19 +47,13 @@ def _next_length(one: Segmented, passes: Passes, t: int, label: int) -> int:
 
 
 @kernel
-def write_through(
-    one: Segmented, passes: Passes, neighbours: IntMatrix, t: int, d: int, label: int, codes: IntVector
-) -> None:
-    """Write the best segmentation that holds the segment of d + 1 tokens from t on with `label`.
-
-    `neighbours` is (2, ≥ n, L, 2): d and label of the segment before one that begins at t, and of the segment after one
-    that ends at u; −1 if they are not known yet.
-    """
+def write_through(one: Segmented, passes: Passes, t: int, d: int, label: int, codes: IntVector) -> None:
+    """Write the best segmentation that holds the segment of d + 1 tokens from t on with `label`."""
     # Neighbours do not depend on the segment asked for, so all calls for one sequence share what they have traced.
     write_segment(t, d, label, codes)
     start, own = t, label
     while start > 0:
-        before = neighbours[0, start, own]
+        before = passes.neighbours[0, start, own]
         if before[0] < 0:
             before[1] = previous_label(one, passes.arrival, passes.best, start, own)
             before[0] = last_length(one, passes.arrival, passes.best, start - 1, before[1])
@@ -67,7 +61,7 @@ def write_through(
         write_segment(start, before[0], own, codes)
     last, own = t + d, label
     while last < len(codes) - 1:
-        after = neighbours[1, last, own]
+        after = passes.neighbours[1, last, own]
         if after[0] < 0:
             after[1] = _next_label(one, passes, last, own)
             after[0] = _next_length(one, passes, last + 1, after[1])

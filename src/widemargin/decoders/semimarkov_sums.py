@@ -17,7 +17,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.log_sums import NEGLIGIBLE, exponentials, extend_sums, log_sum
+from widemargin.decoders.scores import SMALLEST, exponentials, extend_sums, log_sum
 from widemargin.decoders.semimarkov import Passes, new_passes, step_to
 from widemargin.decoders.viterbi import Segmented
 
@@ -29,7 +29,6 @@ class SegmentSums(NamedTuple):
     room: FloatMatrix
 
 
-@kernel
 def new_segment_sums(n: int, n_labels: int) -> SegmentSums:
     """Scratch space for sequences of up to `n` tokens."""
     return SegmentSums(new_passes(n, n_labels), np.empty((3, n_labels)))
@@ -46,7 +45,7 @@ def _extend(
     shift = exponentials(last, room) + top
     extend_sums(room, factors, row)
     for label in range(len(row)):
-        if row[label] > NEGLIGIBLE:
+        if row[label] > SMALLEST:
             row[label] = shift + log(row[label])
         else:
             for k in range(len(row)):
@@ -70,12 +69,6 @@ def _begin_sums(top: FloatVector, total: FloatVector) -> None:
 
 
 @kernel
-def _factors(one: Segmented, t: int, factors: FloatMatrix) -> float:
-    """factors = exp(transition − top) for the transitions to t; return top."""
-    return exponentials(step_to(one, t).reshape(factors.size), factors.reshape(factors.size))
-
-
-@kernel
 def forward_sums(one: Segmented, sums: SegmentSums) -> None:
     """Fill in `arrival` and `best`."""
     # Maxima over the lengths first, then sums: exponentials of differences to the maximum cannot overflow.
@@ -86,7 +79,8 @@ def forward_sums(one: Segmented, sums: SegmentSums) -> None:
         arrival[0, label] = one.begin[label]
     for u in range(n):
         if u == 1 or (u > 1 and len(one.transition) > 1):
-            top_factor = _factors(one, u, factors)
+            # factors = exp(transition − top), all of which are at most 1
+            top_factor = exponentials(step_to(one, u).ravel(), factors.ravel())
         if u > 0:
             _extend(best[u - 1], step_to(one, u), factors, top_factor, arrival[u], sums.room[2])
         for label in range(n_labels):
@@ -164,7 +158,7 @@ def semimarkov_sums(one: Segmented, sums: SegmentSums, segments: FloatMatrix, pa
             break
         table = step_to(one, t)
         if t == n - 1 or len(one.transition) > 1:
-            top = _factors(one, t, factors)
+            top = exponentials(table.ravel(), factors.ravel())
             turned, scores = np.ascontiguousarray(factors.T), np.ascontiguousarray(table.T)
         _extend(passes.onset[t], scores, turned, top, passes.departure[t - 1], sums.room[2])
         last, following, out = passes.best[t - 1], passes.onset[t], pairs[0 if len(pairs) == 1 else t]

@@ -16,27 +16,23 @@ MOST_LISTED = 14
 
 
 @kernel
-def _fill(single: FloatVector, pair: FloatMatrix, scores: FloatVector) -> None:
-    scores[0] = 0.0
-    for k in range(len(single)):
-        size = 1 << k
-        gain = scores[size : 2 * size]
-        gain[0] = single[k]
-        for j in range(k):
-            half = 1 << j
-            for m in range(half):
-                gain[half + m] = gain[m] + pair[j, k]
-        for m in range(size):
-            gain[m] += scores[m]
-
-
-@kernel
 def subset_scores(single: FloatMatrix, pair: FloatMatrix) -> FloatMatrix:
     """The scores of all sets, a row for each row of `single`; only the entries of `pair` above the diagonal count."""
-    scores = np.empty((single.shape[0], 1 << single.shape[1]))
+    found = np.empty((single.shape[0], 1 << single.shape[1]))
     for i in range(len(single)):
-        _fill(single[i], pair, scores[i])
-    return scores
+        scores = found[i]
+        scores[0] = 0.0
+        for k in range(single.shape[1]):
+            size = 1 << k
+            gain = scores[size : 2 * size]
+            gain[0] = single[i, k]
+            for j in range(k):
+                half = 1 << j
+                for m in range(half):
+                    gain[half + m] = gain[m] + pair[j, k]
+            for m in range(size):
+                gain[m] += scores[m]
+    return found
 
 
 @kernel

@@ -22,30 +22,17 @@ from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 
 
 @kernel
-def _frontiers(sorted_scores: FloatVector, scale: float) -> LongVector:
-    """The number of scores s_j with s − s_j ≤ scale, for each s of the descending scores."""
-    frontiers = np.empty(len(sorted_scores), dtype=np.int64)
-    end = 0
-    for place in range(len(sorted_scores)):
-        while end < len(sorted_scores) and sorted_scores[place] - sorted_scores[end] <= scale:
-            end += 1
-        frontiers[place] = end
-    return frontiers
-
-
-@kernel
 def swapped_pairs(scores: FloatVector, grades: IntVector, n_grades: int, scale: float, counts: LongMatrix) -> None:
     """counts[d] = the numbers of swapped pairs in which d is the better, and in which it is the worse document."""
     n = len(scores)
     order = np.argsort(-scores, kind="mergesort")
-    frontiers = _frontiers(scores[order], scale)
-    seen = np.zeros(n_grades, dtype=np.int64)
+    frontiers, seen = np.empty(n, dtype=np.int64), np.zeros(n_grades, dtype=np.int64)
     end = 0
     for place in range(n):
-        while end < frontiers[place]:
+        while end < n and scores[order[place]] - scores[order[end]] <= scale:
             seen[grades[order[end]]] += 1
             end += 1
-        count = 0
+        frontiers[place], count = end, 0
         for grade in range(grades[order[place]]):
             count += seen[grade]
         counts[order[place], 0] = count
@@ -61,15 +48,6 @@ def swapped_pairs(scores: FloatVector, grades: IntVector, n_grades: int, scale: 
         for grade in range(grades[order[place]] + 1, n_grades):
             count += seen[grade]
         counts[order[place], 1] = count
-
-
-@kernel
-def _value(
-    j: int, k: int, score: float, sums: FloatVector, harmonic: FloatVector, n_relevant: int, weight: float
-) -> float:
-    """The term of the j-th irrelevant document in the objective, times R · N, if k relevant documents precede it."""
-    error = (harmonic[n_relevant + j - 1] - harmonic[k + j - 1]) - (j / (k + j) - j / (n_relevant + j))
-    return float(weight * error + (sums[k] - k * score))
 
 
 @kernel
@@ -92,7 +70,10 @@ def _places(relevant: FloatVector, irrelevant: FloatVector, scale: float) -> Lon
         middle = (first + last) // 2
         best, place = -np.inf, low
         for k in range(low, high + 1):
-            value = _value(middle + 1, k, irrelevant[middle], sums, harmonic, n_relevant, scale * n)
+            # The term of the j-th irrelevant document in the objective, times R · N, if k relevant ones precede it.
+            j, score = middle + 1, irrelevant[middle]
+            error = (harmonic[n_relevant + j - 1] - harmonic[k + j - 1]) - (j / (k + j) - j / (n_relevant + j))
+            value = scale * n * error + (sums[k] - k * score)
             if value > best:
                 best, place = value, k
         places[middle] = place

@@ -1,6 +1,6 @@
 """The k best labelled dependency trees, exactly (Lawler 1972).
 
-    score(tree) = Σ_m labelled[head(m), m, label(m)]  (+ the scores of siblings and grandparents in `grandsiblings`)
+    score(tree) = Σ_m labelled[head(m), m, label(m)]  (+ the scores of siblings and grandparents in `eisner`)
 
 The trees not found yet are split into disjoint classes, and the best tree of each class is known. The class (tree, j)
 holds the trees that share the arcs of `tree` at all words before j, and whose arc at j differs from that of every found
@@ -19,8 +19,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.arborescence import Contraction, arborescence, new_contraction
-from widemargin.decoders.eisner import Chart, eisner, new_chart
-from widemargin.decoders.grandsiblings import GrandChart, grandsiblings, new_grand_chart
+from widemargin.decoders.eisner import Chart, eisner, grandsiblings, new_chart
 
 PROJECTIVE, NON_PROJECTIVE, SIBLINGS, GRANDSIBLINGS = 0, 1, 2, 3
 
@@ -30,13 +29,13 @@ class TreeScratch(NamedTuple):
 
     chart: Chart
     contraction: Contraction
-    grand_chart: GrandChart
 
 
-@kernel
 def new_tree_scratch(n: int, kind: int) -> TreeScratch:
     """Scratch space for sentences of up to `n` words."""
-    return TreeScratch(new_chart(n), new_contraction(n), new_grand_chart(n if kind == GRANDSIBLINGS else 0))
+    if kind == NON_PROJECTIVE:
+        return TreeScratch(new_chart(0), new_contraction(n))
+    return TreeScratch(new_chart(n, kind == GRANDSIBLINGS), new_contraction(0))
 
 
 @kernel
@@ -56,7 +55,7 @@ def decode_tree(
     if kind == NON_PROJECTIVE:
         return arborescence(scores, single_root, heads, scratch.contraction)
     if kind == GRANDSIBLINGS:
-        return grandsiblings(scores, sibling, grand, single_root, heads, scratch.grand_chart)
+        return grandsiblings(scores, sibling, grand, single_root, heads, scratch.chart)
     return eisner(scores, sibling if kind == SIBLINGS else sibling[:0], single_root, heads, scratch.chart)
 
 
@@ -112,6 +111,7 @@ def _make_room(total: float, totals: FloatVector, firsts: IntVector, codes: IntM
 
 @kernel
 def _write(heads: IntVector, labels: IntMatrix, n_labels: int, codes: IntVector) -> None:
+    """Write the codes of a tree's arcs."""
     for t in range(len(heads)):
         codes[t] = heads[t] * n_labels + labels[heads[t], t + 1]
 

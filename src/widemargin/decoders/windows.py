@@ -18,7 +18,7 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, Lon
 LARGEST_TABLE = 1024
 
 
-class Coded(NamedTuple):
+class CodedLetters(NamedTuple):
     """Sequences end to end, as the numbers of letters, of groups of letters and of contexts.
 
     Sequence i begins at `indptr[i]`. A group holds a letter and those after it, even if the next sequence begins there.
@@ -108,19 +108,13 @@ def _looked_up(groups: IntVector, begin: int, size: int, table: FloatMatrix) -> 
 
 
 @kernel
-def _scratch(coded: Coded, batch: IntVector) -> FloatMatrix:
-    """Room for two numbers per letter of the longest sequence of the batch."""
+def best_windows(coded: CodedLetters, batch: IntVector, windows: Windows) -> tuple[LongVector, FloatVector]:
+    """2h + strand of the best window of every sequence of the batch, and its score; −1 and −∞ without a window."""
+    places, scores = np.full(len(batch), -1, dtype=np.int64), np.full(len(batch), -np.inf)
     longest = 0
     for i in batch:
         longest = max(longest, coded.indptr[i + 1] - coded.indptr[i])
-    return np.empty((2, longest))
-
-
-@kernel
-def best_windows(coded: Coded, batch: IntVector, windows: Windows) -> tuple[LongVector, FloatVector]:
-    """2h + strand of the best window of every sequence of the batch, and its score; −1 and −∞ without a window."""
-    places, scores = np.full(len(batch), -1, dtype=np.int64), np.full(len(batch), -np.inf)
-    scratch = _scratch(coded, batch)
+    scratch = np.empty((2, longest))
     for position in range(len(batch)):
         begin, end = coded.indptr[batch[position]], coded.indptr[batch[position] + 1]
         count = _covered(coded.contexts, begin, end, windows, scratch[0], scratch[1])
@@ -135,7 +129,7 @@ def best_windows(coded: Coded, batch: IntVector, windows: Windows) -> tuple[Long
 
 
 @kernel
-def window_scores(coded: Coded, i: int, windows: Windows) -> FloatMatrix:
+def window_scores(coded: CodedLetters, i: int, windows: Windows) -> FloatMatrix:
     """The scores of all windows of sequence i: a row per start, a column per strand."""
     begin, end = coded.indptr[i], coded.indptr[i + 1]
     sums = np.empty(end - begin)

@@ -45,12 +45,9 @@ def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = Tru
 
     Parameters
     ----------
-    raw
-        The file.
-    strip_functions
-        Whether to cut function tags and indices off the labels of constituents.
-    strip_empty
-        Whether to leave out traces.
+    raw : the file
+    strip_functions : whether to cut function tags and indices off the labels of constituents
+    strip_empty : whether to leave out traces
 
     >>> document = parse(RawText.of("( (S (NP-SBJ (-NONE- *)) (VP (VB go)) (. !)))"))
     >>> print(document.trees[0], document.columns["word"].strings())
@@ -98,7 +95,7 @@ def without_empty(tree: Tree) -> Tree | None:
     if tree.word is not None:
         return None if tree.label == EMPTY else tree
     children = tuple(kept for child in _below(tree) if (kept := without_empty(child)) is not None)
-    return _changed(tree, tree.label, children) if children else None
+    return _with_parts(tree, tree.label, children) if children else None
 
 
 def without_functions(tree: Tree) -> Tree:
@@ -109,7 +106,7 @@ def without_functions(tree: Tree) -> Tree:
     """
     if tree.word is not None:
         return tree
-    return _changed(tree, _without_function(tree.label), tuple(map(without_functions, _below(tree))))
+    return _with_parts(tree, _without_function(tree.label), tuple(map(without_functions, _below(tree))))
 
 
 def retagged(tree: Tree, tags: Sequence[str]) -> Tree:
@@ -129,7 +126,7 @@ def _without_function(label: str) -> str:
     return label if label.startswith("-") else _FUNCTION.sub("", label)
 
 
-def _changed(tree: Tree, label: str, children: tuple[Tree, ...]) -> Tree:
+def _with_parts(tree: Tree, label: str, children: tuple[Tree, ...]) -> Tree:
     """The tree with this label and these children; `tree` itself if they are its own."""
     unchanged = label == tree.label and len(children) == len(tree.children) and all(map(is_, children, tree.children))
     return tree if unchanged else Tree(label, children)

@@ -15,12 +15,12 @@ from dataclasses import replace
 from widemargin.errors import DataError
 from widemargin.files.pieces import up_to
 from widemargin.files.raw import RawText
-from widemargin.files.table import BLANKS, TABS, Layout, Rows, Table, table
+from widemargin.files.table import BLANKS, TABS, FieldLayout, TokenRows, TokenTable, table
 
 ONE_COLUMN = replace(BLANKS, separator="\t")
 
 
-def parse(raw: RawText, names: Sequence[str] | None = None) -> Table:
+def parse(raw: RawText, names: Sequence[str] | None = None) -> TokenTable:
     r"""Read CoNLL columns.
 
     >>> document = parse(RawText.of("a DT O\nfly NN B\n"))
@@ -32,7 +32,7 @@ def parse(raw: RawText, names: Sequence[str] | None = None) -> Table:
     layout = raw.judged("layout", lambda: _layout(tokens))
     if layout is TABS and raw.first and _layout(tokens) is BLANKS:
         layout = ONE_COLUMN
-    rows = Rows(tokens if layout is TABS else _tabbed(tokens), lines, breaks)
+    rows = TokenRows(tokens if layout is TABS else _with_tabs(tokens), lines, breaks)
     width = raw.judged("width", lambda: rows.fields[0].count("\t") + 1 if tokens else 1)
     names = _default_names(width) if names is None else _checked_names(names, width, raw)
     aliases = {} if "label" in names else {"label": names[-1]}
@@ -60,12 +60,12 @@ def _tokens(raw: RawText) -> tuple[list[int], list[int]]:
     return lines, breaks
 
 
-def _layout(tokens: list[str]) -> Layout:
+def _layout(tokens: list[str]) -> FieldLayout:
     """TABs if the first line has one, or if no line has a blank, so that a column is appended after a TAB."""
     return TABS if not tokens or "\t" in tokens[0] or not any(" " in token for token in tokens) else BLANKS
 
 
-def _tabbed(tokens: list[str]) -> list[str]:
+def _with_tabs(tokens: list[str]) -> list[str]:
     joined = "\n".join(token.strip(" \t\r") for token in tokens)
     return re.sub(r"[ \t]+", "\t", joined).split("\n") if tokens else []
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from widemargin.files.pieces import up_to
 from widemargin.files.raw import RawText, shortened
-from widemargin.files.table import TABS, Rows, Table, table
+from widemargin.files.table import TABS, TokenRows, TokenTable, table
 
 NAMES = ("id", "word", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 ALIASES = {"form": "word", "cpostag": "upos", "postag": "xpos"}
@@ -17,7 +17,7 @@ ALIASES = {"form": "word", "cpostag": "upos", "postag": "xpos"}
 _NOT_A_TOKEN = re.compile(r"[0-9]+[-.][0-9]+\t|#")
 
 
-def parse(raw: RawText, names: Sequence[str] = NAMES) -> Table:
+def parse(raw: RawText, names: Sequence[str] = NAMES) -> TokenTable:
     """Read CoNLL-U, or a format that differs from it in the `names` of columns."""
     return table(raw, _rows(raw), names=names, aliases=ALIASES, label="xpos", width=len(names), layout=TABS)
 
@@ -36,7 +36,7 @@ def _is_token(line: str) -> bool:
     return line.partition("\t")[0].isdecimal()
 
 
-def _rows(raw: RawText) -> Rows:
+def _rows(raw: RawText) -> TokenRows:
     fields: list[str] = []
     lines: list[int] = []
     breaks: list[int] = []
@@ -48,4 +48,4 @@ def _rows(raw: RawText) -> Rows:
             breaks.append(len(lines))
         elif not _NOT_A_TOKEN.match(line):
             raise raw.fault(number, f"expected a token, which starts with its number: {shortened(line)!r}")
-    return Rows(fields, lines, breaks)
+    return TokenRows(fields, lines, breaks)

@@ -6,12 +6,12 @@ last two are the head and the relation in a projective version of the tree.
 
 from widemargin.files import conllu
 from widemargin.files.raw import RawText
-from widemargin.files.table import Table
+from widemargin.files.table import TokenTable
 
 cut = conllu.cut
 NAMES = (*conllu.NAMES[:8], "phead", "pdeprel")
 
 
-def parse(raw: RawText) -> Table:
+def parse(raw: RawText) -> TokenTable:
     """Read CoNLL-X; lines that are not tokens in CoNLL-U, such as comments, are not tokens here either."""
     return conllu.parse(raw, NAMES)

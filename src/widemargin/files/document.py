@@ -35,8 +35,7 @@ class Document(ABC):
 
         Parameters
         ----------
-        replaced
-            For each column to replace its new values: one string per token, all sequences end to end.
+        replaced : for each column to replace its new values: one string per token, all sequences end to end
         """
         lines = self.raw.lines
         for name, values in (replaced or {}).items():
@@ -68,10 +67,8 @@ def label_column(document: Document, wanted: str | None = None) -> str:
 
     Parameters
     ----------
-    document
-        The corpus.
-    wanted
-        A column's name, or its number counting from 1; None for the format's own label column.
+    document : the corpus
+    wanted : a column's name, or its number counting from 1; None for the format's own label column
 
     Raises
     ------

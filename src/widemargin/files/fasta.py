@@ -11,7 +11,7 @@ sites; both may be missing. Lines that begin with a semicolon are comments.
 from collections.abc import Sequence
 
 from widemargin.files.raw import RawText, shortened
-from widemargin.files.sequences import LABEL, NAMES, Found, SequenceData, gathered, sites_in
+from widemargin.files.sequences import LABEL, NAMES, FoundSequence, SequenceData, gather, sites_in
 
 
 def is_fasta(raw: RawText) -> bool:
@@ -45,5 +45,5 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
         facts = {key.lower(): value for key, equals, value in (word.partition("=") for word in words) if equals}
         known = {key if key == label else NAMES.get(key, key): value for key, value in facts.items()}
         sites = sites_in(known["sites"], len(text), raw, number) if "sites" in known else []
-        found.append(Found(number, name, known.get(label or LABEL), text, sites))
-    return gathered(raw, found)
+        found.append(FoundSequence(number, name, known.get(label or LABEL), text, sites))
+    return gather(raw, found)

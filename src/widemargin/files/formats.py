@@ -55,12 +55,9 @@ def read(source: Source, *, format: str | None = None, names: Sequence[str] | No
 
     Parameters
     ----------
-    source
-        A path, `-` for the standard input, or an open file. Bytes are decoded as UTF-8.
-    format
-        One of `FORMATS`; None to go by the file's suffix and its first line.
-    names
-        What to call the columns of a `conll` file, in order; the last is the label column, which the file may lack.
+    source : a path, `-` for the standard input, or an open file. Bytes are decoded as UTF-8.
+    format : one of `FORMATS`; None to go by the file's suffix and its first line
+    names : what to call the columns of a `conll` file, in order; the last is the label column, which the file may lack
 
     Raises
     ------

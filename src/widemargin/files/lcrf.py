@@ -85,7 +85,7 @@ class ChainFile(NamedTuple):
         return table
 
 
-class Layout(NamedTuple):
+class LcrfHeader(NamedTuple):
     """The header of a file."""
 
     magic: bytes
@@ -105,17 +105,17 @@ class Layout(NamedTuple):
 def read_lcrf(source: "str | os.PathLike[str] | bytes") -> ChainFile:
     """The contents of a file, given by its path or its bytes; raise `ModelFileError` if it is not one of CRFsuite's."""
     if isinstance(source, bytes):
-        return _parsed(np.frombuffer(source, dtype=np.uint8), Place("the model in memory"))
-    return _parsed(np.frombuffer(mapped(source), dtype=np.uint8), Place(f"the model {os.fspath(source)}"))
+        return _parse(np.frombuffer(source, dtype=np.uint8), Place("the model in memory"))
+    return _parse(np.frombuffer(mapped(source), dtype=np.uint8), Place(f"the model {os.fspath(source)}"))
 
 
-def read_layout(content: "ByteVector | bytes", place: Place) -> Layout:
+def read_layout(content: "ByteVector | bytes", place: Place) -> LcrfHeader:
     """The header, if it is one that this module understands."""
     if bytes(content[:4]) != MAGIC:
         raise place.error("is not one of CRFsuite's: it does not begin with lCRF")
     if len(content) < HEADER.size:
         raise place.error("is truncated: it ends within its header")
-    layout = Layout(*HEADER.unpack(bytes(content[: HEADER.size])))
+    layout = LcrfHeader(*HEADER.unpack(bytes(content[: HEADER.size])))
     if layout.type != TYPE or layout.version != VERSION:
         raise place.error(
             f"is of type {layout.type!r} and version {layout.version}; only {TYPE!r} and {VERSION} can be read"
@@ -125,7 +125,7 @@ def read_layout(content: "ByteVector | bytes", place: Place) -> Layout:
     return layout
 
 
-def _parsed(content: ByteVector, place: Place) -> ChainFile:
+def _parse(content: ByteVector, place: Place) -> ChainFile:
     layout = read_layout(content, place)
     labels = read_quarks(content, layout.labels, layout.n_labels, place)
     if not labels.are_utf8:
@@ -187,7 +187,7 @@ def lcrf_bytes(file: ChainFile) -> bytes:
 
     Weights of zero are left out, and so are attributes with no other weights, as CRFsuite does.
     """
-    file = _checked(file)
+    file = _check(file)
     states, transitions = file.states.ordered(), file.transitions.ordered()
     used = np.bincount(states.source, minlength=len(file.attributes)) > 0
     attributes = file.attributes
@@ -215,7 +215,7 @@ def lcrf_bytes(file: ChainFile) -> bytes:
     size = HEADER.size + sum(map(len, parts))
     if size > MASK:
         raise WidemarginError(f"the model takes {size:,} bytes; CRFsuite's files cannot hold more than 4 GB")
-    layout = Layout(MAGIC, size, TYPE, VERSION, 0, n_labels, len(attributes), *offsets[:3], *offsets[4:])
+    layout = LcrfHeader(MAGIC, size, TYPE, VERSION, 0, n_labels, len(attributes), *offsets[:3], *offsets[4:])
     return b"".join([HEADER.pack(*layout), *parts])
 
 
@@ -232,7 +232,7 @@ def _lists(chunk: bytes, begin: int, counts: LongVector, first: int, more: int) 
     return CHUNK.pack(chunk, size, len(offsets)) + as_bytes(offsets) + as_bytes(lists)
 
 
-def _checked(file: ChainFile) -> ChainFile:
+def _check(file: ChainFile) -> ChainFile:
     """The file, if its parts fit together."""
     for kind, names in (("labels", file.labels), ("attributes", file.attributes)):
         if len(set(names)) < len(names):

@@ -8,6 +8,9 @@ but not read, because in some corpora it gives the answer away. If a mention has
 counts.
 Documents begin at ``# newdoc`` or ``# begin document``. Predictions replace the names of entities by numbers, or all
 brackets by new ones.
+
+In trees in brackets, mentions can only be detected (`read_trees`): a file is one document without marked entities.
+Predictions are then written in columns: word, tag, parse column as in CoNLL-2012, coreference.
 """
 
 import re
@@ -19,10 +22,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from widemargin.errors import DataError
+from widemargin.files.brackets import parse as parse_brackets
 from widemargin.files.formats import parse
 from widemargin.files.raw import RawText, shortened
-from widemargin.files.table import Table
+from widemargin.files.table import TokenTable
 from widemargin.text.mentions import Mentions
+from widemargin.text.trees import Tree
 
 BEGIN = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.*))?|begin document\s*(.*))$")
 BORDER = re.compile(r"#\s*(?:begin|end) document\b")
@@ -34,7 +39,7 @@ USED = ("word", "lemma", "upos", "xpos", "feats", "head", "deprel", "parse")
 CONLL_2012 = 11  # the fewest columns of a file of the CoNLL-2012 shared task
 
 
-class Place(NamedTuple):
+class MentionPlace(NamedTuple):
     """A mention: its tokens [start, end) in its document, its entity, and the numbers of its brackets in the file."""
 
     start: int
@@ -46,11 +51,11 @@ class Place(NamedTuple):
 class MentionFile(NamedTuple):
     """The documents of a file and their mentions; `column` holds the brackets."""
 
-    document: Table
+    document: TokenTable
     column: str
     X: list[Mentions]
     y: list[list[str]]
-    places: list[list[Place]]
+    places: list[list[MentionPlace]]
     names: Sequence[str]
     facts: dict[str, Any]
 
@@ -74,7 +79,7 @@ class MentionFile(NamedTuple):
             return f"({name}{_part(bracket['begun'])}{bracket['rest']}{bracket['single']}"
 
         def rewritten(value: str) -> str:
-            begin, end = _annotated(value, self.column)
+            begin, end = _annotation(value, self.column)
             return value[:begin] + BRACKET.sub(renamed, value[begin:end]) + value[end:]
 
         return self.document.text({self.column: list(map(rewritten, self.document.columns[self.column].strings()))})
@@ -132,7 +137,7 @@ def read(
     if chosen == "conll" and names is None:
         names = raw.judged("names", lambda: _guessed_names(tokens))
     # The lines that are not tokens are put back, so that they are written.
-    document = replace(cast("Table", parse(tokens, chosen, names)), raw=raw)  # both formats are tables
+    document = replace(cast("TokenTable", parse(tokens, chosen, names)), raw=raw)  # both formats are tables
     column = "misc" if chosen == "conllu" else document.columns.names[-1]
     starts, titles = _documents(document)
     brackets = document.columns[column].strings()
@@ -178,7 +183,7 @@ def _guessed_names(raw: RawText) -> list[str]:
     return [*begin, *(f"column{k}" for k in range(len(begin) + 1, len(first))), "coref"]
 
 
-def _documents(document: Table) -> tuple[list[int], list[str]]:
+def _documents(document: TokenTable) -> tuple[list[int], list[str]]:
     """The first token of each document, and its name; empty documents are left out."""
     token_lines = document.token_lines
     found = [(line, BEGIN.match(text)) for line, text in enumerate(document.raw.lines) if text.startswith("#")]
@@ -189,7 +194,7 @@ def _documents(document: Table) -> tuple[list[int], list[str]]:
     return list(starts), list(starts.values())
 
 
-def _annotated(value: str, column: str) -> tuple[int, int]:
+def _annotation(value: str, column: str) -> tuple[int, int]:
     """Where the brackets begin and end in the value of a token; equal places if there are none."""
     if column != "misc":
         return (0, 0) if value in NOTHING else (0, len(value))
@@ -197,8 +202,8 @@ def _annotated(value: str, column: str) -> tuple[int, int]:
     return found.span(1) if found else (0, 0)
 
 
-def _brackets(document: Table, value: str, column: str, token: int) -> Iterator[re.Match[str]]:
-    begin, end = _annotated(value, column)
+def _brackets(document: TokenTable, value: str, column: str, token: int) -> Iterator[re.Match[str]]:
+    begin, end = _annotation(value, column)
     text = value[begin:end]
     if BRACKET.sub("", text).strip("|"):
         raise _fault(document, token, f"{shortened(text)!r} is not a row of brackets such as (7(3) or 7)")
@@ -206,12 +211,12 @@ def _brackets(document: Table, value: str, column: str, token: int) -> Iterator[
 
 
 def _places(
-    document: Table, values: Sequence[str], column: str, begin: int, end: int, count: int
-) -> tuple[list[Place], int]:
+    document: TokenTable, values: Sequence[str], column: str, begin: int, end: int, count: int
+) -> tuple[list[MentionPlace], int]:
     """The mentions of the document of these tokens, in order, and the number of brackets so far."""
     opened: dict[str, list[tuple[int, int]]] = {}
-    found: list[Place] = []
-    parts: list[Place] = []
+    found: list[MentionPlace] = []
+    parts: list[MentionPlace] = []
     for token in range(begin, end):
         for bracket in _brackets(document, values[token], column, token):
             if bracket["ended"] is None and not bracket["single"]:
@@ -221,7 +226,7 @@ def _places(
                 if bracket["ended"] is not None and not opened.get(name):
                     raise _fault(document, token, f"a mention of {shortened(name)!r} ends that has not begun")
                 start, first = (token, count) if bracket["single"] else opened[name].pop()
-                place = Place(start - begin, token + 1 - begin, PART.sub("", name), [first, count])
+                place = MentionPlace(start - begin, token + 1 - begin, PART.sub("", name), [first, count])
                 (found if (PART.search(name) or "01")[1] == "1" else parts).append(place)
             count += 1
     for name, left in opened.items():
@@ -243,5 +248,55 @@ def _part(name: str) -> str:
     return found[0] if found else ""
 
 
-def _fault(document: Table, token: int, complaint: str) -> DataError:
+def _fault(document: TokenTable, token: int, complaint: str) -> DataError:
     return document.raw.fault(document.token_lines[token], complaint)
+
+
+class MentionTrees(NamedTuple):
+    """The only document of a file."""
+
+    X: list[Mentions]
+    y: list[list[str]]
+    names: Sequence[str] = ()
+    facts: Mapping[str, Any] = {}
+
+    def marked(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
+        """The text in columns, with these clusters of these mentions."""
+        lines = []
+        for document, found, clusters in zip(self.X, spans, outputs, strict=True):
+            brackets = new_brackets(len(document.sentence), found, clusters)
+            columns = (document.columns[name] for name in ("word", "xpos", "parse"))
+            for token, fields in enumerate(zip(*columns, strict=True)):
+                if token and document.sentence[token] != document.sentence[token - 1]:
+                    lines.append("")
+                lines.append("\t".join([*fields, "|".join(brackets[token]) or "-"]))
+        return "".join(f"{line}\n" for line in lines)
+
+
+def read_trees(raw: RawText, *, gold: bool) -> MentionTrees:
+    """Read trees; there are no entities to learn from, so `gold` is an error."""
+    if gold:
+        raise DataError(f"{raw.source} holds trees in brackets, which mark no entities; mentions can only be detected")
+    trees = parse_brackets(raw).trees
+    tagged = [tree.tagged() for tree in trees]
+    columns = {
+        "word": [word for tokens in tagged for word, _ in tokens],
+        "xpos": [tag for tokens in tagged for _, tag in tokens],
+        "parse": [piece for tree in trees for piece in _parse_column(tree)],
+    }
+    sentence = np.repeat(np.arange(len(trees)), [len(tokens) for tokens in tagged])
+    return MentionTrees([Mentions(columns, sentence, [])], [[]])
+
+
+def _parse_column(tree: Tree) -> list[str]:
+    """The parse column: for each word, the constituents that begin with it, a star, and those that end with it.
+
+    >>> _parse_column(Tree.parse("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"))
+    ['(S(NP*', '*)', '(VP*))']
+    """
+    if tree.word is not None:
+        return ["*"]
+    found = [piece for child in tree.children if isinstance(child, Tree) for piece in _parse_column(child)]
+    found[0] = f"({tree.label or 'TOP'}{found[0]}"
+    found[-1] += ")"
+    return found

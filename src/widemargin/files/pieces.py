@@ -38,7 +38,7 @@ def pieces(source: str, choose: Callable[[RawText], Cut | None]) -> Iterator[Raw
     """
     name = name_of(source)
     try:
-        with _opened(source) as stream:
+        with _open(source) as stream:
             yield from _pieces(_Lines(stream, name), choose)
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror or error}") from error
@@ -125,7 +125,7 @@ class _Lines:
         return os.name == "posix" and bool(select.select([self.stream], [], [], 0)[0])
 
 
-def _opened(source: str) -> Any:
+def _open(source: str) -> Any:
     return open(source, "rb") if source != "-" else nullcontext(standard_input())
 
 

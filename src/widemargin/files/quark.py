@@ -25,6 +25,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, ByteVector, LongVector
 from widemargin.core.header import Place
+from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 
 HEADER = struct.Struct("<4s5I")
@@ -154,7 +155,7 @@ def quark_database(strings: Sequence[str]) -> bytes:
     offsets = ends - lengths - 8
     hashes = _hashes(np.frombuffer(content, dtype=np.uint8), offsets + 8 - FIRST_RECORD, lengths)
     sizes = 2 * np.bincount(hashes % N_TABLES, minlength=N_TABLES)
-    places = np.concatenate([[0], np.cumsum(sizes)])
+    places = boundaries(sizes)
     buckets = _buckets(hashes, offsets, places)
     first_table = FIRST_RECORD + len(content)
     references = np.stack([np.where(sizes > 0, first_table + 8 * places[:-1], 0), sizes], axis=1)
@@ -184,7 +185,7 @@ def _buckets(hashes: LongVector, offsets: LongVector, places: LongVector) -> Lon
 
 
 @kernel
-def _rotated(x: int, k: int) -> int:
+def _rotate(x: int, k: int) -> int:
     return ((x << k) | (x >> (32 - k))) & 0xFFFFFFFF
 
 
@@ -212,21 +213,21 @@ def _hashes(content: ByteVector, starts: LongVector, lengths: LongVector) -> Lon
             a = (a + _word(content, at, end)) & 0xFFFFFFFF
             b = (b + _word(content, at + 4, end)) & 0xFFFFFFFF
             c = (c + _word(content, at + 8, end)) & 0xFFFFFFFF
-            a, c = ((a - c) & 0xFFFFFFFF) ^ _rotated(c, 4), (c + b) & 0xFFFFFFFF
-            b, a = ((b - a) & 0xFFFFFFFF) ^ _rotated(a, 6), (a + c) & 0xFFFFFFFF
-            c, b = ((c - b) & 0xFFFFFFFF) ^ _rotated(b, 8), (b + a) & 0xFFFFFFFF
-            a, c = ((a - c) & 0xFFFFFFFF) ^ _rotated(c, 16), (c + b) & 0xFFFFFFFF
-            b, a = ((b - a) & 0xFFFFFFFF) ^ _rotated(a, 19), (a + c) & 0xFFFFFFFF
-            c, b = ((c - b) & 0xFFFFFFFF) ^ _rotated(b, 4), (b + a) & 0xFFFFFFFF
+            a, c = ((a - c) & 0xFFFFFFFF) ^ _rotate(c, 4), (c + b) & 0xFFFFFFFF
+            b, a = ((b - a) & 0xFFFFFFFF) ^ _rotate(a, 6), (a + c) & 0xFFFFFFFF
+            c, b = ((c - b) & 0xFFFFFFFF) ^ _rotate(b, 8), (b + a) & 0xFFFFFFFF
+            a, c = ((a - c) & 0xFFFFFFFF) ^ _rotate(c, 16), (c + b) & 0xFFFFFFFF
+            b, a = ((b - a) & 0xFFFFFFFF) ^ _rotate(a, 19), (a + c) & 0xFFFFFFFF
+            c, b = ((c - b) & 0xFFFFFFFF) ^ _rotate(b, 4), (b + a) & 0xFFFFFFFF
             at += 12
         a = (a + _word(content, at, end)) & 0xFFFFFFFF
         b = (b + _word(content, at + 4, end)) & 0xFFFFFFFF
         c = (c + _word(content, at + 8, end)) & 0xFFFFFFFF
-        c = ((c ^ b) - _rotated(b, 14)) & 0xFFFFFFFF
-        a = ((a ^ c) - _rotated(c, 11)) & 0xFFFFFFFF
-        b = ((b ^ a) - _rotated(a, 25)) & 0xFFFFFFFF
-        c = ((c ^ b) - _rotated(b, 16)) & 0xFFFFFFFF
-        a = ((a ^ c) - _rotated(c, 4)) & 0xFFFFFFFF
-        b = ((b ^ a) - _rotated(a, 14)) & 0xFFFFFFFF
-        out[i] = ((c ^ b) - _rotated(b, 24)) & 0xFFFFFFFF
+        c = ((c ^ b) - _rotate(b, 14)) & 0xFFFFFFFF
+        a = ((a ^ c) - _rotate(c, 11)) & 0xFFFFFFFF
+        b = ((b ^ a) - _rotate(a, 25)) & 0xFFFFFFFF
+        c = ((c ^ b) - _rotate(b, 16)) & 0xFFFFFFFF
+        a = ((a ^ c) - _rotate(c, 4)) & 0xFFFFFFFF
+        b = ((b ^ a) - _rotate(a, 14)) & 0xFFFFFFFF
+        out[i] = ((c ^ b) - _rotate(b, 24)) & 0xFFFFFFFF
     return out

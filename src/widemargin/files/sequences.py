@@ -41,7 +41,7 @@ class SequenceData(NamedTuple):
         return [str(label) for label in self.labels]
 
 
-class Found(NamedTuple):
+class FoundSequence(NamedTuple):
     """One sequence as it is found in a file."""
 
     line: int
@@ -51,7 +51,7 @@ class Found(NamedTuple):
     sites: list[Span]
 
 
-def gathered(raw: RawText, found: Sequence[Found]) -> SequenceData:
+def gather(raw: RawText, found: Sequence[FoundSequence]) -> SequenceData:
     """The sequences of a file, checked: there must be at least one, and letters must be valid."""
     if not found and not raw.first:
         raise DataError(f"{raw.source} has no sequences")
@@ -94,12 +94,12 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
                 raise raw.fault(number, f"expected {len(header)} columns, found {len(fields)}: {shortened(line)!r}")
             row = {name: fields[k] for name, k in columns.items()}
             known_sites = sites_in(row[sites], len(row["sequence"]), raw, number) if sites else []
-            found.append(Found(number, row.get("id", ""), row.get(LABEL), row["sequence"], known_sites))
+            found.append(FoundSequence(number, row.get("id", ""), row.get(LABEL), row["sequence"], known_sites))
     else:
         if label not in (None, LABEL):
             raise raw.fault(0, f"there is no header that says which column is {label!r}")
         found = [_row(line, number, raw) for number, line in lines if not line.startswith("#")]
-    return gathered(raw, found)
+    return gather(raw, found)
 
 
 def cut(lines: Sequence[str]) -> int:
@@ -130,18 +130,22 @@ def _cut(line: str, separator: str | None) -> list[str]:
     return [field.strip() for field in line.split(separator)]
 
 
-def _row(line: str, number: int, raw: RawText) -> Found:
+def _row(line: str, number: int, raw: RawText) -> FoundSequence:
     """A line without named columns."""
     fields = _cut(line, "," if "," in line else "\t" if "\t" in line else None)
     if len(fields) <= 3:
         label, name = (fields[0] if len(fields) > 1 else None), (fields[1] if len(fields) == 3 else "")
-        return Found(number, name, label, fields[-1], [])
+        return FoundSequence(number, name, label, fields[-1], [])
     begin, end = not _is_letter(fields[0]), len(fields) - (not _is_letter(fields[-1]))
     letters = fields[begin:end]
     if not all(len(field) == 1 for field in letters) or (not begin and end == len(fields)):
         raise raw.fault(number, f"expected label, name and sequence, found {len(fields)} columns: {shortened(line)!r}")
     name, label = (fields[0] if begin else ""), (fields[-1] if end < len(fields) else None)
-    return Found(number, name, label, "".join(letters), []) if label else Found(number, "", name, "".join(letters), [])
+    return (
+        FoundSequence(number, name, label, "".join(letters), [])
+        if label
+        else FoundSequence(number, "", name, "".join(letters), [])
+    )
 
 
 def _is_letter(field: str) -> bool:

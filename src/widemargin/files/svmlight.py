@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._types import LongVector
-from widemargin.core.sparse import Matrix, Rows
+from widemargin.core.sparse import Matrix, Rows, with_entries
 from widemargin.errors import DataError
 from widemargin.files.raw import RawText, shortened
 
@@ -49,10 +49,7 @@ class SvmlightData(NamedTuple):
         """The features as a matrix of this width; indices beyond it are left out."""
         rows = self.rows
         kept = rows.indices < width
-        if kept.all():
-            return Matrix(rows, width)
-        ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-        return Matrix(Rows(ends.astype(np.int64), rows.indices[kept], rows.values[kept]), width)
+        return Matrix(rows if kept.all() else with_entries(rows, kept), width)
 
     def relabelled(self, labels: Sequence[str]) -> str:
         """The text of the file with these labels, otherwise unchanged."""

@@ -19,7 +19,7 @@ from widemargin.text.columns import Columns, LazyColumns
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FieldLayout:
     """How the fields of a line are separated.
 
     `skip` matches a field with the separator after it, `field` a field; the characters of `after` may follow the last
@@ -46,10 +46,10 @@ class Layout:
         return place
 
 
-TABS = Layout(
+TABS = FieldLayout(
     separator="\t", indent="", skip=r"[^\t]*\t", field=r"[^\t]*", after="\r", unwritable=r"[\t\r\n\ud800-\udfff]"
 )
-BLANKS = Layout(
+BLANKS = FieldLayout(
     separator=" ",
     indent=r"[ \t]*",
     skip=r"[^ \t]+[ \t]+",
@@ -60,7 +60,7 @@ BLANKS = Layout(
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TokenRows:
     """The tokens of a file: `fields[t]` holds the TAB-separated fields of token t, from the line at `lines[t]`.
 
     `breaks` has the number of tokens before each blank line.
@@ -72,13 +72,13 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Table(Document):
+class TokenTable(Document):
     """A file with one token per line.
 
     `names` may have one more entry than the `width` columns of the file: a last column that can be appended.
     """
 
-    layout: Layout
+    layout: FieldLayout
     token_lines: list[int]
     names: Sequence[str]
     aliases: Mapping[str, str]
@@ -120,14 +120,14 @@ class Table(Document):
 
 def table(
     raw: RawText,
-    rows: Rows,
+    rows: TokenRows,
     *,
     names: Sequence[str],
     aliases: Mapping[str, str],
     label: str,
     width: int,
-    layout: Layout,
-) -> Table:
+    layout: FieldLayout,
+) -> TokenTable:
     """Make a table of `rows`; raise an error about the first row that does not have `width` fields."""
     separators = [fields.count("\t") for fields in rows.fields]
     if separators.count(width - 1) != len(separators):
@@ -139,7 +139,7 @@ def table(
     strings = {name: partial(_column, rows.fields, index) for index, name in enumerate(names[:width])}
     indptr = np.unique(np.array([0, *rows.breaks, len(rows.lines)], dtype=np.int64))
     columns = Columns(LazyColumns(strings, aliases), indptr, raw.source)
-    return Table(raw, columns, label, layout, rows.lines, names, aliases, width)
+    return TokenTable(raw, columns, label, layout, rows.lines, names, aliases, width)
 
 
 def _column(rows: list[str], index: int) -> list[str]:

@@ -5,27 +5,18 @@ Lines `word TAB cluster` are read as well.
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from widemargin.core.atomic import replacing
 from widemargin.errors import DataError
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.table import TABS
 
+if TYPE_CHECKING:
+    from widemargin.text.word_clusters import WordClusters
+
 BITS = re.compile("[01]+")
-
-
-class Counted(Protocol):
-    """Clusters to write, such as `text.word_clusters.WordClusters`."""
-
-    @property
-    def paths(self) -> Mapping[str, str]:
-        """The bit string of every word."""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """How often each word occurs."""
 
 
 def read_word_clusters(source: Source) -> dict[str, str]:
@@ -42,7 +33,7 @@ def read_word_clusters(source: Source) -> dict[str, str]:
     return {row[1]: row[0] for _, row in rows} if brown else {row[0]: row[1] for _, row in rows}
 
 
-def write_word_clusters(path: str | os.PathLike[str], clusters: Counted) -> None:
+def write_word_clusters(path: str | os.PathLike[str], clusters: "WordClusters") -> None:
     """Write clusters in the order of the tree, each with its most frequent words first."""
     check_writable(clusters.paths)
     with replacing(path) as stream:

@@ -50,7 +50,7 @@ class Segment(NamedTuple):
 
 
 @dataclass
-class Sentence:
+class XmlSentence:
     """A sequence of the file: its tokens, its segments, and where its content is."""
 
     begin: int
@@ -67,7 +67,7 @@ class Sentence:
 class XmlFields(Document):
     """An XML file; `token_by_token` marks the convention that every element holds one token."""
 
-    sentences: list[Sentence]
+    sentences: list[XmlSentence]
     token_by_token: bool
 
     def _with_column(self, lines: Sequence[str], name: str, values: Sequence[str]) -> list[str]:
@@ -85,7 +85,7 @@ class XmlFields(Document):
                 done = sentence.end
         return (b"".join(parts) + source[done:]).decode().split("\n")
 
-    def _content(self, source: bytes, sentence: Sentence, wanted: Sequence[Span]) -> str:
+    def _content(self, source: bytes, sentence: XmlSentence, wanted: Sequence[Span]) -> str:
         """The content of a sequence with the `wanted` spans instead of its own."""
         before = {segment.span: segment for segment in sentence.segments}
         ends = [sentence.begin, *(segment.end for segment in sentence.segments)]
@@ -126,7 +126,7 @@ def parse(raw: RawText) -> XmlFields:
     sizes = [span.end - span.start for sentence in sentences for span, _, _ in sentence.segments if span.type]
     token_by_token = bool(sizes) and max(sizes) == 1
     if token_by_token:
-        sentences = [replace(sentence, segments=list(_joined(sentence.segments))) for sentence in sentences]
+        sentences = [replace(sentence, segments=list(_join(sentence.segments))) for sentence in sentences]
     strings = {"word": partial(_words, sentences), LABEL: partial(_labels, sentences)}
     columns = Columns(LazyColumns(strings, {}), boundaries(len(sentence.tokens) for sentence in sentences), raw.source)
     return XmlFields(raw, columns, LABEL, sentences, token_by_token)
@@ -143,7 +143,7 @@ class _Reader:
     """Gathers sequences, fields and tokens while a file is parsed."""
 
     def __init__(self, raw: RawText) -> None:
-        self.raw, self.source, self.sentences = raw, _bytes(raw.lines), list[Sentence]()
+        self.raw, self.source, self.sentences = raw, _bytes(raw.lines), list[XmlSentence]()
         self.parser = parser = expat.ParserCreate("utf-8")
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler = self._text
@@ -163,7 +163,7 @@ class _Reader:
         at = self.parser.CurrentByteIndex
         if self.depth == _SEQUENCE:
             match = _START_TAG.match(self.source, at)
-            self.sentences.append(Sentence(match.end() if match else at))
+            self.sentences.append(XmlSentence(match.end() if match else at))
         elif self.depth == _FIELD:
             self._end_token()
             self.first_of_field, self.begin_of_field = len(self.sentences[-1].tokens), at
@@ -217,15 +217,15 @@ class _Reader:
         return self.raw.fault(self.parser.CurrentLineNumber - 1, complaint)
 
 
-def _words(sentences: Sequence[Sentence]) -> list[str]:
+def _words(sentences: Sequence[XmlSentence]) -> list[str]:
     return [token for sentence in sentences for token in sentence.tokens]
 
 
-def _labels(sentences: Sequence[Sentence]) -> list[str]:
+def _labels(sentences: Sequence[XmlSentence]) -> list[str]:
     return [label for sentence in sentences for label in sentence.labels()]
 
 
-def _joined(segments: Sequence[Segment]) -> Iterator[Segment]:
+def _join(segments: Sequence[Segment]) -> Iterator[Segment]:
     """Segments, with neighbours of the same type joined."""
     last: Segment | None = None
     for segment in segments:

@@ -1,10 +1,8 @@
 """Objectives: how decoded outputs become cuts."""
 
 from widemargin.core.objective import Margin, Objective
-from widemargin.objectives.approximate_slack import ApproximateSlack
-from widemargin.objectives.golden_slack import GoldenSlack
 from widemargin.objectives.positions import PositionWise
-from widemargin.objectives.slack import Slack
+from widemargin.objectives.slack import ApproximateSlack, GoldenSlack, Slack
 from widemargin.objectives.softmax import Softmax
 
 OBJECTIVES: dict[str, Objective] = {

@@ -6,7 +6,7 @@ Gold must be separated from every output that is wrong anywhere, not only from t
 slacks are at least the slack of slack scaling (Claim 4.1). The cut of y at c is a = L_c(y) ψ_i(y), b = L_c(y).
 
 An example has a cut for each of its positions, and each may differ from gold everywhere, so memory grows at least with
-the square of the length; an example that could need too much (`core.limits`) is refused.
+the square of the length; an example that could need too much (`core.checks`) is refused.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from typing import ClassVar, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.checks import check_memory
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Positions
-from widemargin.core.limits import check_memory
 from widemargin.core.objective import Objective
 from widemargin.core.sparse import scaled
 
@@ -30,7 +30,7 @@ class PositionWise(Objective):
     times_error: ClassVar[bool] = True
 
     def is_exact(self, examples: Examples) -> bool:
-        """True, unless the examples say that their violators may not be the worst (`structures.custom_positions`)."""
+        """True, unless the examples say that their violators may not be the worst (`structures.custom`)."""
         return bool(getattr(examples, "exact_violators", True))
 
     def check(self, examples: Examples) -> None:

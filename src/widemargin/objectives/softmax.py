@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.checks import check_memory
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Marginals, SummedMarginals, Totals
-from widemargin.core.limits import check_memory
 from widemargin.core.objective import Kind, Objective
 from widemargin.core.sparse import dots
 

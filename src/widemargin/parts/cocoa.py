@@ -20,18 +20,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss
-from widemargin.core.dense import inner
-from widemargin.core.penalty import best_bound
+from widemargin.core import Loss
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver, number
-from widemargin.errors import UnsupportedError
-from widemargin.parts.messages import Change, Hold, Order, Report, Settled
-from widemargin.parts.problem import PartedProblem, together
-from widemargin.parts.team import Team
+from widemargin.parts.messages import LARGEST_SEED, Change, Order, Outcome
+from widemargin.parts.problem import PartedProblem, zero
 
 CAUTION = 0.8
 GOOD = 0.5  # the share of the best gain that the whole step must reach
-LARGEST_SEED = 2**62
 
 
 @dataclass(slots=True)
@@ -70,32 +66,30 @@ class Cocoa(Solver):
 
     def epoch(self, problem: PartedProblem, state: CocoaState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready_team(problem, state, state.w)
-        sigma = max(self.caution * team.n_parts, 1.0)
+        problem.go_to(state.rounds, state.w)
+        sigma = max(self.caution * problem.n_blocks, 1.0)
         order = Order(sigma, self.epochs, state.beta, int(rng.integers(LARGEST_SEED)))
         change = np.zeros(problem.n_weights)
         linear = linear_after = 0.0
         mass = np.zeros(3)
-        for k, report in team.ask(order, problem.may_end):
-            report.change.added(change)
+        for _, report in problem.reports(order):
+            report.change.add_to(change)
             linear, linear_after, mass = linear + report.linear, linear_after + report.linear_after, mass + report.mass
-            note(problem, k, report, team.n_parts)
         slope = linear_after - linear - inner(state.w, change) - float(mass[1])
         step = best_share(slope, 0.5 * inner(change, change) + float(mass[2]))
         if step < 1.0:
             change *= step
-        settled = Settled(Change.between(np.zeros(len(change)), change), step)
+        settled = Outcome(Change.of(change), step)
         linear += step * (linear_after - linear)
         of_mass = float(mass[0] + step * mass[1] + step**2 * mass[2])
-        if team.strangers:
-            settled, linear, of_mass = held_by_all(problem, order, state.w)
+        if problem.team.strangers:
+            settled, linear, of_mass = problem.end_of_held(order, state.w)
             step = 0.0  # no momentum
-        settled.change.added(state.w)
-        state.dual = max(state.dual, bound_of(problem, linear, state.w, of_mass))
+        settled.change.add_to(state.w)
+        state.dual = max(state.dual, problem.reported_bound(linear, state.w, of_mass))
         self._accelerate(state, step)
         state.rounds += 1
-        team.settle(order, settled)
-        team.save(problem.may_end)
+        problem.end(order, settled)
 
     def _accelerate(self, state: CocoaState, step: float) -> None:
         """Choose β for the next round."""
@@ -119,38 +113,3 @@ def best_share(slope: float, curvature: float) -> float:
     best = min(slope / (2.0 * curvature), 1.0)
     gain = slope - curvature
     return 1.0 if gain >= GOOD * (best * slope - best**2 * curvature) else max(best, 0.0)
-
-
-def zero(problem: PartedProblem, w: FloatVector | None, cuts: Any) -> FloatVector:
-    """The weights that all parts start from."""
-    if not isinstance(problem, PartedProblem):
-        raise UnsupportedError("this solver works on several parts of the data; take the local one itself")
-    if w is not None or cuts is not None:
-        raise UnsupportedError("a solver on several parts starts from zero, not from weights or cuts")
-    return np.zeros(problem.n_weights)
-
-
-def ready_team(problem: PartedProblem, state: Any, common: FloatVector) -> Team:
-    """The team of a problem, at the round of the state and its common weights."""
-    if problem.team.rounds != state.rounds:
-        problem.team.start(problem.may_end, state.rounds)
-    problem.common = common
-    return problem.team
-
-
-def bound_of(problem: PartedProblem, linear: float, w: FloatVector, mass: float) -> float:
-    """The best D(tα), t ≥ 0, by the reports of the parts; a certificate uses their actual α (`PartedProblem`)."""
-    return best_bound("l2", 1.0, linear, w, mass, np.inf if problem.loss == "squared_hinge" else 1.0)
-
-
-def held_by_all(problem: PartedProblem, order: Order, w: FloatVector) -> tuple[Settled, float, float]:
-    """The end of a round at w = Σ_k v_k by the actual α of all parts, if `w` differs; with Σ bα and the mass term."""
-    held = [each.sums for _, each in problem.team.ask(Hold(order), problem.may_end)]
-    evidence = together(held, problem.n_weights)
-    return Settled(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
-
-
-def note(problem: PartedProblem, k: int, report: Report, n_parts: int) -> None:
-    """Record the loss, calls and seconds of the oracle of part k."""
-    problem.slacks[k] = np.nan if report.loss is None else report.loss
-    problem.meter.count(report.calls, report.seconds / n_parts)

@@ -29,13 +29,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.choices import Loss
-from widemargin.core.dense import inner
+from widemargin.core import Loss
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver, number
-from widemargin.parts.cocoa import LARGEST_SEED, bound_of, held_by_all, note, ready_team, zero
-from widemargin.parts.common import Common, Pulls
-from widemargin.parts.messages import NOTHING, Change, Order, Settled
-from widemargin.parts.problem import PartedProblem
+from widemargin.parts.messages import LARGEST_SEED, NOTHING, Change, Common, Order, Outcome, Pulls
+from widemargin.parts.problem import PartedProblem, zero
 
 LENGTH, MOMENTUM = 1.5, 0.3  # by measurement on tags, names and addresses (benchmarks/scale.py)
 FADING = 0.9
@@ -89,38 +87,36 @@ class Consensus(Solver):
 
     def epoch(self, problem: PartedProblem, state: ConsensusState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready_team(problem, state, state.z)
+        problem.go_to(state.rounds, state.z)
         optimism = _optimism(problem, state)
         sigma = self.sigma or state.sigma or usual_sigma(problem)
         momentum = 0.0 if state.anew else self.momentum
         order = Order(sigma, self.epochs, momentum, int(rng.integers(LARGEST_SEED)), whole=True)
         change, pulls = np.zeros(problem.n_weights), Pulls(problem.n_weights)
         linear = mass = apart = 0.0
-        for k, report in team.ask(order, problem.may_end):
-            report.change.added(change)
+        for _, report in problem.reports(order):
+            report.change.add_to(change)
             pulls.add(report.change.indices)
             linear, mass = linear + report.linear_after, mass + sum(report.mass)
             apart += inner(report.change.values, report.change.values)
-            note(problem, k, report, team.n_parts)
         if inner(change, change) < AGREEMENT * apart:  # the changes of the parts cancel each other
             state.sigma = SHORTER * sigma
-        indices, counts = pulls.found()
-        state.anew = bool(team.strangers)
+        indices, counts = pulls.counts()
+        state.anew = bool(problem.team.strangers)
         if state.anew:
-            settled, linear, mass = held_by_all(problem, order, state.w)
-            settled.change.added(state.w)
+            settled, linear, mass = problem.end_of_held(order, state.w)
+            settled.change.add_to(state.w)
             state.z[:] = state.u[:] = state.w
         else:
-            settled = Settled(Change.of(change, indices), pulls=counts)
+            settled = Outcome(Change.of(change, indices), pulls=counts)
             before = Change(state.moved, state.by)
             Common(state.w, state.z, state.u).follow(settled.change, counts, before, sigma, momentum)
         state.moved, state.by = settled.change
-        state.best = max(state.best, bound_of(problem, linear, state.w, mass))
+        state.best = max(state.best, problem.reported_bound(linear, state.w, mass))
         state.seen = float(np.nansum(problem.slacks))
         problem.slacks *= optimism
         state.rounds += 1
-        team.settle(order, settled)
-        team.save(problem.may_end)
+        problem.end(order, settled)
 
     def weights(self, state: ConsensusState) -> FloatVector:
         """The common weights."""

@@ -1,7 +1,7 @@
 """Messages between the driver and the parts: the driver orders a round, parts report on it, the driver settles it.
 
 A call carries a task and, if the part does not know it yet, the result of the last round. Only the non-zeros of a
-change of w are sent, 12 bytes each.
+change of w are sent, 12 bytes each: driver and parts compute the weights that they share (`Common`) in the same way.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from widemargin._jit import kernel
 from widemargin._types import ByteVector, FloatVector, IntVector
 from widemargin.core.contents import contents_digest
 
@@ -30,16 +31,13 @@ class Change(NamedTuple):
         return cls(indices, after[indices] - before[indices])
 
     @classmethod
-    def of(cls, change: FloatVector, indices: IntVector) -> "Change":
-        """A dense change whose non-zeros are at these indices."""
+    def of(cls, change: FloatVector, indices: IntVector | None = None) -> "Change":
+        """A dense change; its non-zeros are at these indices."""
+        if indices is None:
+            indices = np.flatnonzero(change).astype(np.int32)
         return cls(indices, change[indices])
 
-    @property
-    def n_bytes(self) -> int:
-        """The number of bytes to send."""
-        return int(self.indices.nbytes + self.values.nbytes)
-
-    def added(self, w: FloatVector, share: float = 1.0) -> None:
+    def add_to(self, w: FloatVector, share: float = 1.0) -> None:
         """Add a share of this change to `w`, in place."""
         w[self.indices] += share * self.values
 
@@ -48,14 +46,14 @@ class Change(NamedTuple):
         if not len(self.indices):
             return w
         w = w.copy()
-        self.added(w)
+        self.add_to(w)
         return w
 
 
 NOTHING = Change(np.empty(0, dtype=np.int32), np.empty(0))
 
 
-class Settled(NamedTuple):
+class Outcome(NamedTuple):
     """The end of a round: w changes by `change`, and parts keep the share `step` of the step of their α.
 
     In consensus rounds, `pulls` says how many parts have changed each of these weights.
@@ -65,10 +63,8 @@ class Settled(NamedTuple):
     step: float = 1.0
     pulls: ByteVector | None = None
 
-    @property
-    def n_bytes(self) -> int:
-        """The number of bytes to send."""
-        return self.change.n_bytes + (0 if self.pulls is None else self.pulls.nbytes)
+
+LARGEST_SEED = 2**62
 
 
 class Order(NamedTuple):
@@ -134,7 +130,7 @@ class Hold(NamedTuple):
 class Held(NamedTuple):
     """The evidence in the α of a part; its s is the part's share of w. `path` is as in `Report`."""
 
-    sums: "Sums"
+    sums: "SparseEvidence"
     path: str
 
 
@@ -148,10 +144,10 @@ class Seen(NamedTuple):
     calls: int
     seconds: float
     misjudgement: str = ""
-    sums: "Sums | None" = None
+    sums: "SparseEvidence | None" = None
 
 
-class Sums(NamedTuple):
+class SparseEvidence(NamedTuple):
     """The evidence of a part, with s as a sparse vector."""
 
     linear: float
@@ -161,9 +157,9 @@ class Sums(NamedTuple):
     off: float
 
     @classmethod
-    def of(cls, evidence: "Evidence") -> "Sums":
+    def of(cls, evidence: "Evidence") -> "SparseEvidence":
         """The evidence to send."""
-        return cls(**evidence._asdict() | {"s": Change.between(np.zeros(len(evidence.s)), evidence.s)})
+        return cls(**evidence._asdict() | {"s": Change.of(evidence.s)})
 
 
 class Look(NamedTuple):
@@ -195,21 +191,21 @@ class Missing(NamedTuple):
     rounds: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)  # no tuple: Dask would look for futures in it
 class Past:
     """The history of a part: the file that it was saved to after `begin` rounds, and the rounds since."""
 
     begin: int = 0
     path: str | None = None
-    rounds: tuple[tuple[Order, Settled], ...] = ()
+    rounds: tuple[tuple[Order, Outcome], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)  # no tuple: Dask would look for futures in it
 class Call:
     """A task for a part at `rounds` settled rounds; if `settled` is given, this call may settle the last of them."""
 
     rounds: int
-    settled: Settled | None
+    settled: Outcome | None
     task: Any
 
     def on(self, part: "Part | None") -> Any:
@@ -221,17 +217,81 @@ class Call:
             part.settle(self.settled)
         return self.task.on(part)
 
-    @property
-    def n_bytes(self) -> int:
-        """The bytes of the changes of w in this call."""
-        asked = self.task.change.n_bytes if isinstance(self.task, Look) else 0
-        return asked + (0 if self.settled is None else self.settled.n_bytes)
+
+def n_bytes(message: Any) -> int:
+    """The bytes of the arrays in a call, in a reply or in a part of one: its changes of w."""
+    if isinstance(message, Call):
+        message = message.settled, message.task
+    if isinstance(message, np.ndarray):
+        return message.nbytes
+    return sum(map(n_bytes, message)) if isinstance(message, tuple) else 0
 
 
-def n_bytes(reply: Any) -> int:
-    """The bytes of the changes in a reply."""
-    if isinstance(reply, Report):
-        return reply.change.n_bytes + (0 if reply.mean is None else reply.mean.n_bytes)
-    if isinstance(reply, Held | Seen) and reply.sums is not None:
-        return reply.sums.s.n_bytes
-    return 0
+MOST = np.iinfo(np.uint8).max  # parts beyond this number are not counted
+
+
+class Pulls:
+    """How many parts have changed each weight in a round."""
+
+    def __init__(self, n_weights: int) -> None:
+        self._of_all = np.zeros(n_weights, dtype=np.uint8)
+
+    def add(self, indices: IntVector) -> None:
+        """One more part has changed these weights."""
+        counts = self._of_all[indices]
+        self._of_all[indices] = counts + (counts < MOST)
+
+    def counts(self) -> tuple[IntVector, ByteVector]:
+        """The weights that any part has changed, and how many parts have changed each of them."""
+        indices = np.flatnonzero(self._of_all).astype(np.int32)
+        return indices, self._of_all[indices]
+
+
+class Common:
+    """w = Σ αa, and z, where rounds start: w itself, or weights that follow it (`consensus`).
+
+    In consensus rounds, u is the mean ū of the results of those parts that changed a weight; z if none did.
+    """
+
+    def __init__(self, w: FloatVector, z: FloatVector | None = None, u: FloatVector | None = None) -> None:
+        self.w, self.z, self.u = w, w if z is None else z, w if u is None else u
+
+    def add(self, change: Change) -> None:
+        """Change w, and set z to w."""
+        change.add_to(self.w)
+        self.z = self.u = self.w
+
+    def follow(self, change: Change, pulls: ByteVector, before: Change, sigma: float, momentum: float) -> None:
+        """Change w and let z follow; `pulls` parts changed each weight, and `before` is the previous change."""
+        if self.z is self.w:
+            self.z, self.u = self.w.copy(), self.w.copy()
+        change.add_to(self.w)
+        _follow(self.w, self.z, self.u, change, pulls, before, sigma, momentum)
+
+
+@kernel
+def _follow(
+    w: FloatVector,
+    z: FloatVector,
+    u: FloatVector,
+    change: Change,
+    pulls: ByteVector,
+    before: Change,
+    sigma: float,
+    momentum: float,
+) -> None:
+    """The equations of `consensus`, for each weight by itself."""
+    # One pass merges both changes, since their indices ascend: k and last are the next entries of each.
+    k = last = 0
+    for j in range(len(w)):
+        rho, delta, delta_before = 1.0 / sigma, 0.0, 0.0
+        if k < len(change.indices) and change.indices[k] == j:
+            rho, delta = pulls[k] / sigma, change.values[k]
+            k += 1
+        if last < len(before.indices) and before.indices[last] == j:
+            delta_before = before.values[last]
+            last += 1
+        mean = z[j] + (delta - momentum * delta_before) / rho
+        ahead = mean + momentum * (mean - u[j])
+        z[j] = (rho * ahead + w[j] + momentum * delta) / (1.0 + rho)
+        u[j] = mean

@@ -14,16 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Movable, Solver, number
-from widemargin.parts.cocoa import LARGEST_SEED, note, ready_team, zero
-from widemargin.parts.messages import Change, Look, Order, Report, Seen, Settled
+from widemargin.parts.messages import LARGEST_SEED, Change, Look, Order, Outcome, Report, Seen
 from widemargin.parts.part import Part, Saved
-from widemargin.parts.problem import PartedProblem
-from widemargin.solvers.adaptive import AdaptiveState
-from widemargin.solvers.descent import DescentState
+from widemargin.parts.problem import PartedProblem, zero
+from widemargin.solvers.adagrad import AdaptiveState
+from widemargin.solvers.sgd import DescentState
 
 
 @dataclass(slots=True)
@@ -58,23 +57,21 @@ class Mixing(Solver):
 
     def epoch(self, problem: PartedProblem, state: MixingState, rng: np.random.Generator) -> None:
         """One round."""
-        team = ready_team(problem, state, state.w)
+        problem.go_to(state.rounds, state.w)
         total = float(problem.example_weight.sum())
         order = Order(total, self.epochs, 0.0, int(rng.integers(LARGEST_SEED)), whole=True)
         change, mean = np.zeros(problem.n_weights), np.zeros(problem.n_weights)
-        for k, report in team.ask(order, problem.may_end):
+        for k, report in problem.reports(order):
             share = problem.example_weight[k] / max(total, 1e-300)
-            report.change.added(change, share)
+            report.change.add_to(change, share)
             if report.mean is not None:
-                report.mean.added(mean, share)
-            note(problem, k, report, team.n_parts)
+                report.mean.add_to(mean, share)
         mean += state.w
-        settled = Settled(Change.between(np.zeros(len(change)), change))
-        settled.change.added(state.w)
+        settled = Outcome(Change.of(change))
+        settled.change.add_to(state.w)
         state.mean = mean
         state.rounds += 1
-        team.settle(order, settled)
-        team.save(problem.may_end)
+        problem.end(order, settled)
 
     def weights(self, state: MixingState) -> FloatVector:
         """The average of the weights that the parts return."""
@@ -90,9 +87,9 @@ class MixedPart(Part):
         super().__init__(problem, solver, number)
         self.w: FloatVector = np.zeros(problem.n_weights)
 
-    def settle(self, settled: Settled) -> None:
+    def settle(self, settled: Outcome) -> None:
         """Go on from the mixture."""
-        settled.change.added(self.w)
+        settled.change.add_to(self.w)
         self.state.move(self.w)
         super().settle(settled)
 

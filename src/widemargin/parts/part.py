@@ -26,19 +26,31 @@ from widemargin.core.checkpoint import digest, fingerprint
 from widemargin.core.contents import contents_digest
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
-from widemargin.core.dense import inner
 from widemargin.core.evidence import Evidence
 from widemargin.core.header import Place, mapping, plain, record, text
-from widemargin.core.lookup import lookup_for
-from widemargin.core.loop import Clock, epochs
+from widemargin.core.loop import epochs
 from widemargin.core.model_file import read_model, write_model
+from widemargin.core.oracle import Clock
 from widemargin.core.packing import Arrays, pack, unpack
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner, lookup_for
 from widemargin.core.solver import Solver
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError
-from widemargin.parts.common import Common
-from widemargin.parts.messages import NOTHING, Change, Held, Look, Mark, Order, Past, Report, Seen, Settled, Sums
+from widemargin.parts.messages import (
+    NOTHING,
+    Change,
+    Common,
+    Held,
+    Look,
+    Mark,
+    Order,
+    Outcome,
+    Past,
+    Report,
+    Seen,
+    SparseEvidence,
+)
 from widemargin.solvers.dual import DualState, limits
 
 STRUCTURE = "part"
@@ -91,7 +103,7 @@ class Part:
             self._report = self._make_round(order)
         return self._report
 
-    def settle(self, settled: Settled) -> None:
+    def settle(self, settled: Outcome) -> None:
         """Apply the end of the last round."""
         if self._report is not None:
             self.mark = self.mark._replace(path=self._report.path)
@@ -112,13 +124,13 @@ class Part:
                 loss, evidence = find()
         finally:
             problem.C = own
-        sums = None if evidence is None else Sums.of(evidence)
+        sums = None if evidence is None else SparseEvidence.of(evidence)
         return Seen(loss, clock.calls, clock.seconds, problem.misjudgement, sums)
 
     def save(self, path: str) -> None:
         """Write the state after the last settled round."""
         arrays: Arrays = {}
-        content = pack(self._saved(), "part", arrays)
+        content = pack(self._contents(), "part", arrays)
         header = {"structure": STRUCTURE, "about": self.about, "content": content, "digest": digest(content, arrays)}
         write_model(path, header, arrays)
 
@@ -159,7 +171,7 @@ class Part:
     def _make_round(self, order: Order) -> Report:
         raise NotImplementedError
 
-    def _saved(self) -> Saved:
+    def _contents(self) -> Saved:
         return Saved(self.state, self.problem.slacks, rounds=self.rounds, path=self.mark.path)
 
 
@@ -212,9 +224,9 @@ class DualPart(Part):
     def hold(self, order: Order) -> Held:
         """The evidence in α after a round; the round is made only once."""
         path = self.round(order).path
-        return Held(Sums.of(self._evidence()), path)
+        return Held(SparseEvidence.of(self._evidence()), path)
 
-    def settle(self, settled: Settled) -> None:
+    def settle(self, settled: Outcome) -> None:
         """Keep a share of the step, and take over the common change of w."""
         if settled.step < 1.0 and self._before is not None:
             self._before.scale(self.sigma / self._scale_before)
@@ -267,7 +279,7 @@ class DualPart(Part):
             self.mark.after(change, after, state.store.sets.mass),
         )
 
-    def _saved(self) -> Saved:
+    def _contents(self) -> Saved:
         """The part to save; the common w replaces the solver's, which is the result of the last round."""
         w, z, u = self.common.w, self.common.z, self.common.u
         self.state.w[:] = w

@@ -6,77 +6,88 @@ L_k plays the role of the slack of block k in `Problem`. There are no cuts here:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from math import sqrt
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core import Loss, Penalty
 from widemargin.core import penalty as penalties
-from widemargin.core.choices import Loss, Penalty
 from widemargin.core.cut_store import CutStore
-from widemargin.core.dense import inner
 from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.objective import Objective
 from widemargin.core.oracle import Meter
-from widemargin.parts.messages import NOTHING, Change, Look, Seen, Sums
-from widemargin.parts.team import Team
+from widemargin.core.products import inner
+from widemargin.errors import UnsupportedError
+from widemargin.parts.messages import NOTHING, Change, Hold, Look, Order, Outcome, Report, Seen, SparseEvidence
+from widemargin.parts.team import About, Team
 
 
 class PartedExamples:
     """Facts about the examples of all parts, which themselves are elsewhere."""
 
-    def __init__(self, team: Team) -> None:
-        about = [team.about[k] for k in range(team.n_parts)]
-        self.n_examples, self.n_weights = team.n_parts, about[0].n_weights
+    def __init__(self, about: Sequence[About]) -> None:
+        self.n_examples, self.n_weights = len(about), about[0].n_weights
         self.exact = all(each.exact for each in about)
         self.contents = [each.mark.contents for each in about]  # for the digests of `core.contents`
 
 
-@dataclass(slots=True)
 class PartedProblem:
     """The sum over the parts of a started team; C and the other settings are those of the parts' problems.
 
     `common` are the weights that the parts start from; parts know them, or learn them with their next task.
     """
 
-    team: Team
-    objective: Objective
-    C: float
-    loss: Loss
-    penalty: Penalty = "l2"
-    l1: float = 1.0
-    meter: Meter = field(default_factory=Meter, repr=False)
-    examples: PartedExamples = field(init=False, repr=False)
-    example_weight: FloatVector = field(init=False, repr=False)
-    common: FloatVector = field(init=False, repr=False)
-    slacks: FloatVector = field(init=False, repr=False)
-    known: CutStore | None = field(default=None, init=False, repr=False)
-    misjudgement: str = field(default="", init=False, repr=False)
-    n_weights: int = field(init=False)
-    n_blocks: int = field(init=False)
-    n_counted: int = field(init=False)
-    exact: bool = field(init=False)
-    convex: bool = field(default=True, init=False)
+    known: CutStore | None = None
+    convex = True
 
-    def __post_init__(self) -> None:
-        self.examples = PartedExamples(self.team)
-        about = [self.team.about[k] for k in range(self.team.n_parts)]
-        self.example_weight = np.array([each.weight for each in about])
+    def __init__(
+        self, team: Team, objective: Objective, C: float, loss: Loss, penalty: Penalty = "l2", l1: float = 1.0
+    ) -> None:
+        about = [team.about[k] for k in range(team.n_parts)]
+        self.team, self.objective, self.C, self.loss, self.penalty, self.l1 = team, objective, C, loss, penalty, l1
+        self.meter, self.examples = Meter(), PartedExamples(about)
         self.n_weights, self.n_blocks, self.exact = self.examples.n_weights, len(about), self.examples.exact
         self.n_counted = sum(each.n_examples for each in about)
-        self.common = np.zeros(self.n_weights)
+        self.example_weight: FloatVector = np.array([each.weight for each in about])
+        self.common: FloatVector = np.zeros(self.n_weights)
         self.forget()
 
     def forget(self) -> None:
         """Forget all losses seen so far."""
-        self.slacks, self.misjudgement = np.full(self.n_blocks, np.nan), ""
+        self.slacks: FloatVector = np.full(self.n_blocks, np.nan)
+        self.misjudgement = ""
 
     def may_end(self) -> None:
         """Let training be cut short here."""
         if self.meter.watch is not None:
             self.meter.watch(0)
+
+    def go_to(self, rounds: int, common: FloatVector) -> None:
+        """Bring all parts to this round of the journal, from which they start at the common weights."""
+        if self.team.rounds != rounds:
+            self.team.start(self.may_end, rounds)
+        self.common = common
+
+    def reports(self, order: Order) -> Iterator[tuple[int, Report]]:
+        """The reports of all parts on a round; losses, oracle calls and seconds are noted."""
+        for k, report in self.team.ask(order, self.may_end):
+            self.slacks[k] = np.nan if report.loss is None else report.loss
+            self.meter.count(report.calls, report.seconds / self.n_blocks)
+            yield k, report
+
+    def end_of_held(self, order: Order, w: FloatVector) -> tuple[Outcome, float, float]:
+        """The end of a round at w = Σ_k v_k by the actual α of all parts, if `w` differs; Σ bα and the mass term."""
+        held = [each.sums for _, each in self.team.ask(Hold(order), self.may_end)]
+        evidence = together(held, self.n_weights)
+        return Outcome(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
+
+    def end(self, order: Order, settled: Outcome) -> None:
+        """End a round, and save the parts if it is time to."""
+        self.team.settle(order, settled)
+        self.team.save(self.may_end)
 
     def primal_estimate(self, w: FloatVector) -> float | None:
         """P at `w` with the losses last seen; parts not seen yet are assumed to be like those seen."""
@@ -100,6 +111,10 @@ class PartedProblem:
         """The lower bound on the least P that evidence proves."""
         return evidence.bound(self.penalty, self.l1)
 
+    def reported_bound(self, linear: float, w: FloatVector, mass: float) -> float:
+        """The best D(tα), t ≥ 0, by the reports of the parts; a certificate uses their actual α."""
+        return penalties.best_bound("l2", 1.0, linear, w, mass, np.inf if self.loss == "squared_hinge" else 1.0)
+
     def least_at_zero(self) -> None:
         """None: without cuts there is no bound on P(0)."""
 
@@ -122,12 +137,21 @@ class PartedProblem:
         self.meter.count(calls, perf_counter() - begin)
 
 
-def together(sums: Sequence[Sums], n_weights: int) -> Evidence:
+def zero(problem: PartedProblem, w: FloatVector | None, cuts: Any) -> FloatVector:
+    """The weights that all parts start from; raise if a solver of a sum over parts cannot start so."""
+    if not isinstance(problem, PartedProblem):
+        raise UnsupportedError("this solver works on several parts of the data; take the local one itself")
+    if w is not None or cuts is not None:
+        raise UnsupportedError("a solver on several parts starts from zero, not from weights or cuts")
+    return np.zeros(problem.n_weights)
+
+
+def together(sums: Sequence[SparseEvidence], n_weights: int) -> Evidence:
     """The evidence of all parts, added up on the safe side of rounding."""
     linear, quadratic, s, most, off = 0.0, 0.0, np.zeros(n_weights), np.inf, 0.0
     share = UNIT * (len(sums) + 1)
     for each in sums:
-        each.s.added(s)
+        each.s.add_to(s)
         linear += each.linear - share * abs(each.linear)
         quadratic += each.quadratic * (1.0 + share)
         off += each.off + share * sqrt(inner(each.s.values, each.s.values))

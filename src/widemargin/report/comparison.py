@@ -27,13 +27,21 @@ from widemargin.core.problem import Problem
 from widemargin.core.solution import percent, relative_gap
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.report.conclusion import conclusions
 from widemargin.report.curves import Curve, distinct
-from widemargin.report.grid import Row, drawn, plotted
-from widemargin.report.page import Section, page
+from widemargin.report.page import Row, Section, one_picture, page, plots_of
 from widemargin.report.progress import Progress
-from widemargin.report.tables import as_csv, as_json, row_of, with_winners
-from widemargin.report.verdict import THRESHOLDS, Function, Run, Verdict, judge
+from widemargin.report.verdict import (
+    THRESHOLDS,
+    Function,
+    SolverRun,
+    Verdict,
+    as_csv,
+    as_json,
+    conclusions,
+    judge,
+    row_of,
+    with_winners,
+)
 from widemargin.solvers import Solver, named_solver
 
 STOP = Stop(epochs=50, gap=THRESHOLDS[-1])
@@ -75,22 +83,22 @@ def compare(
     chosen = dict(solvers) if isinstance(solvers, Mapping) else {name: named_solver(name) for name in solvers}
     if not chosen:
         raise WidemarginError("there is no solver to compare")
-    runs = {name: Run(name, failure=INTERRUPTED) for name in chosen}
+    runs = {name: SolverRun(name, failure=INTERRUPTED) for name in chosen}
     problems: dict[str, Problem] = {}
     for name in chosen:
         try:
             problems[name] = problem_for(name)
         except UnsupportedError as error:
-            runs[name] = Run(name, failure=str(error))
+            runs[name] = SolverRun(name, failure=str(error))
     try:
         for number, (name, problem) in enumerate(problems.items(), 1):
             prefix = f"{number} of {len(problems)}, {name}"
             try:
                 _warm_up(problem, chosen[name], Progress(prefix=f"{prefix}, warming up", keep=False, enabled=verbose))
                 with Progress(prefix=prefix, tol=stop.gap, enabled=verbose) as progress:
-                    runs[name] = _measured(name, problem, chosen[name], stop, score, [progress, *callbacks], seed)
+                    runs[name] = _measure(name, problem, chosen[name], stop, score, [progress, *callbacks], seed)
             except WidemarginError as error:
-                runs[name] = Run(name, failure=str(error))
+                runs[name] = SolverRun(name, failure=str(error))
             if runs[name].stopped == "interrupted":
                 break
     except KeyboardInterrupt:
@@ -111,7 +119,7 @@ def _warm_up(problem: Problem, solver: Solver, progress: Progress) -> None:
             raise KeyboardInterrupt
 
 
-def _measured(
+def _measure(
     name: str,
     problem: Problem,
     solver: Solver,
@@ -119,22 +127,24 @@ def _measured(
     score: Score | None,
     callbacks: Sequence[Callback],
     seed: int,
-) -> Run:
+) -> SolverRun:
     fresh = replace(problem, meter=Meter())
     solution = fit(fresh, solver, stop=stop, score=score, callbacks=callbacks, seed=seed, audit=True)
     trace = solution.trace
     if solution.stopped == "interrupted" and not (trace and trace[-1].certified):
         trace = trace[:-1]  # the interrupted epoch has not been measured
     if not trace:
-        return Run(name, stopped=solution.stopped, failure=INTERRUPTED if solution.stopped == "interrupted" else EMPTY)
-    return Run(name, Function.of(problem), trace, solution.stopped)
+        return SolverRun(
+            name, stopped=solution.stopped, failure=INTERRUPTED if solution.stopped == "interrupted" else EMPTY
+        )
+    return SolverRun(name, Function.of(problem), trace, solution.stopped)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Several runs on the same data; `data` and `settings` are facts for the report."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[SolverRun, ...]
     data: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -212,7 +222,7 @@ class Comparison:
         """Write `FILES` into a folder, which is created if needed."""
         if not self.functions:
             raise WidemarginError("; ".join(f"{name}: {reason}" for name, reason in self.failures()))
-        picture = drawn([row for function in self.functions for row in self._rows(function)] + self._score_rows())
+        picture = one_picture([row for function in self.functions for row in self._rows(function)] + self._score_rows())
         texts = (as_json(self.results()), as_csv(self.table()), self._page())
         contents = dict(zip(FILES, [*(text.encode() for text in texts), picture], strict=True))
         target = Path(folder)
@@ -251,10 +261,10 @@ class Comparison:
         sections = []
         for function in self.functions:
             rows = self._rows(function)
-            plots = plotted(rows + scores if alone else rows)
+            plots = plots_of(rows + scores if alone else rows)
             sections.append(Section(str(function), self.remark(function), self.table(function), rows[0].curves, plots))
         if not alone and scores[0].values():
-            sections.append(Section("Scores of all", "", (), scores[0].curves, plotted(scores)))
+            sections.append(Section("Scores of all", "", (), scores[0].curves, plots_of(scores)))
         if self.failures():
             failed = [row for row in self.table() if row["failure"]]
             sections.append(Section("Not measured", rows=failed))

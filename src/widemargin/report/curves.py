@@ -40,7 +40,7 @@ class Curve(NamedTuple):
     line: Line = "-"
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """A value at some moment of a run; moments count seconds, epochs or oracle calls."""
 
     at: float
@@ -118,17 +118,17 @@ def frame(axes: "Axes") -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def points(curve: Curve, quantity: str, against: str = "seconds") -> list[Point]:
+def points(curve: Curve, quantity: str, against: str = "seconds") -> list[CurvePoint]:
     """The known values of a field of the trace, without gaps of zero or less, which a logarithmic axis cannot show."""
     values = [(epoch, getattr(epoch, quantity)) for epoch in curve.trace]
     return [
-        Point(getattr(epoch, against), value, epoch.certified)
+        CurvePoint(getattr(epoch, against), value, epoch.certified)
         for epoch, value in values
         if value is not None and isfinite(value) and (quantity != "gap" or value > 0)
     ]
 
 
-def draw(axes: "Axes", curve: Curve, points: Sequence[Point]) -> None:
+def draw(axes: "Axes", curve: Curve, points: Sequence[CurvePoint]) -> None:
     """A line with markers, filled where certified."""
     axes.plot([point.at for point in points], [point.value for point in points], curve.line, color=curve.colour)
     for certified, face in ((False, "white"), (True, curve.colour)):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from widemargin.metrics import Score
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 
 
 class Table(NamedTuple):

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Self, TextIO
 from widemargin._jit import now, seconds_compiling, watched_compiler
 from widemargin.core.solution import Epoch
 from widemargin.core.stop import Callback
-from widemargin.report.lines import Lines
 from widemargin.report.text import shown
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+
 
 SECONDS_PER_DRAW = 0.1
 SECONDS_PER_LINE = 10.0  # while data are read
@@ -41,20 +41,13 @@ class Progress(Callback):
 
     Parameters
     ----------
-    tol
-        The relative gap at which training stops, if any; it improves the estimate of the time left.
-    prefix
-        Text before the number of the epoch, such as which of several runs this is.
-    keep
-        Whether the last figures stay on the terminal, and whether there is a line per epoch elsewhere.
-    enabled
-        False shows nothing.
-    stream
-        Where to write; standard error unless given.
-    more
-        Further figures, asked for with every redraw and every line.
-    unit
-        What an epoch is called.
+    tol : the relative gap at which training stops, if any; it improves the estimate of the time left
+    prefix : text before the number of the epoch, such as which of several runs this is
+    keep : whether the last figures stay on the terminal, and whether there is a line per epoch elsewhere
+    enabled : False shows nothing
+    stream : where to write; standard error unless given
+    more : further figures, asked for with every redraw and every line
+    unit : what an epoch is called
     """
 
     def __init__(
@@ -330,3 +323,43 @@ def started_bar(stream: TextIO, *, keep: bool) -> "Bar":
     bar.add_task("", visible=False, figures="", time="")
     bar.start()
     return bar
+
+
+BEGINS = "compiling kernels, first run only"
+
+
+class Lines:
+    """Writes lines that begin with `prefix` to a stream, until writing fails."""
+
+    def __init__(self, stream: TextIO, prefix: str = "") -> None:
+        self._stream: TextIO | None = stream
+        self._prefix = prefix
+        self._told = seconds_compiling()  # seconds of compiling already reported
+        self._first = True
+
+    def compiling(self) -> None:
+        """Write that kernels are being compiled, the first time only."""
+        if self._first:
+            self._first = False
+            self._write(BEGINS)
+
+    def compiled(self) -> None:
+        """Write the seconds of compiling since the last report, if any."""
+        seconds = seconds_compiling() - self._told
+        if seconds > 0:
+            self._told += seconds
+            self._write(f"compiled kernels in {seconds:.1f} s")
+
+    def write(self, line: str) -> None:
+        """Write a line, after a report on compiling if one is due."""
+        self.compiled()
+        self._write(line)
+
+    def _write(self, line: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(shown(f"{self._prefix}{line}") + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):  # the reader has gone; training continues
+            self._stream = None

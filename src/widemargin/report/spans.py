@@ -39,7 +39,7 @@ def spans_picture(
     `types` have the first colours, so that several pictures can have the same ones. No line is wider than `width`
     pixels, unless a word is.
     """
-    ordered = _checked(len(words), spans)
+    ordered = _in_order(len(words), spans)
     kinds = dict.fromkeys([*types, *(kind for *_, kind in ordered)])
     colours = {kind: COLOURS[k % len(COLOURS)] for k, kind in enumerate(kinds)}
     slots = _slots(words, ordered, width)
@@ -61,7 +61,7 @@ def spans_picture(
     return Picture(max((slot.right for slot in slots), default=0.0), LINE * lines + BOX + TYPE_SIZE + 6, body)
 
 
-def _checked(n_words: int, spans: Iterable[Sequence[Any]]) -> list[tuple[int, int, str]]:
+def _in_order(n_words: int, spans: Iterable[Sequence[Any]]) -> list[tuple[int, int, str]]:
     ordered = sorted((int(start), int(end), shown(str(kind))) for start, end, kind, *_ in map(tuple, spans))
     for (start, end, _), (after, _, _) in pairwise([*ordered, (n_words, n_words, "")]):
         if not 0 <= start < end <= after:

@@ -1,7 +1,8 @@
-"""Pictures in SVG: the shapes that they are made of, and a self-contained page of them.
+"""Pictures in SVG: the shapes that they are made of, and a self-contained page of them; and web pages.
 
 Everything is plain shapes with attributes of their own. There are no style sheets, scripts or fonts, so that every
-viewer shows the same; the page has a background, so that it can be read in a dark viewer.
+viewer shows the same; the page has a background, so that it can be read in a dark viewer. Web pages have no scripts and
+need no network, and are readable from a phone to a wide screen.
 """
 
 import unicodedata
@@ -79,6 +80,16 @@ def lines(paths: Iterable[str]) -> str:
     return f'<g fill="none" stroke="{LINE}" stroke-width="1.4">\n{drawn}</g>\n' if drawn else ""
 
 
+def bow(begin: tuple[float, float], end: tuple[float, float], level: float) -> str:
+    """A path from one point up to the height `level`, along it with round corners, and down to another point."""
+    (x, y), (other, bottom) = begin, end
+    turn = CORNER if other > x else -CORNER
+    return (
+        f"M{number(x)} {number(y)}V{number(level + CORNER)}q0 {-CORNER:g} {turn:g} {-CORNER:g}"
+        f"H{number(other - turn)}q{turn:g} 0 {turn:g} {CORNER:g}V{number(bottom)}"
+    )
+
+
 def filled(paths: Iterable[str]) -> str:
     """Paths as shapes filled with the colour of lines."""
     joined = "".join(paths)
@@ -107,3 +118,33 @@ def cards(written: Iterable[Text], *, size: float) -> str:
         drawn += f'<rect x="{number(x - width / 2)}" y="{number(y - size)}" width="{number(width)}"'
         drawn += f' height="{size + 3:g}"/>\n'
     return f'<g fill="{PAPER}">\n{drawn}</g>\n' if drawn else ""
+
+
+STYLE = """
+:root { --ink: #1b1f24; --faint: #59626d; --paper: #fff; --line: #d6dbe1; --strong: #8c9bb0; --accent: #1f5fa8;
+  --tint: #eef5fb; color-scheme: light; }
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { font: 1rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 54rem;
+  margin: 0 auto; padding: 1rem clamp(0.75rem, 3vw, 1.5rem) 3rem; overflow-wrap: anywhere; }
+h1, h2, h3 { line-height: 1.2; }
+img { display: block; width: 100%; height: auto; }
+"""
+DARK = """
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9ed; --faint: #a3adb9; --paper: #14171b; --line: #343b44; --strong: #5b6673; --accent: #6ea8e8;
+    --tint: #1d2a38; color-scheme: dark; }
+}
+"""
+
+
+def web_page(title: str, body: str, style: str = "", *, dark: bool = True) -> str:
+    """A whole page; `body` is HTML, and `style` is what it needs besides `STYLE`.
+
+    Unless `dark` is False, it follows readers who prefer a dark screen.
+    """
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{STYLE}{DARK if dark else ''}{style}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+    )

@@ -2,7 +2,7 @@
 
     G ← ρG + (1 − ρ) g²;   d = −√(D + ε) / √(G + ε) · g;   D ← ρD + (1 − ρ) d²
 
-for every weight, with g the gradient of a batch. Zeiler adds d to w; here it is the step of `adaptive` with the rate
+for every weight, with g the gradient of a batch. Zeiler adds d to w; here it is the step of `adagrad` with the rate
 √(D + ε) / √(G + ε), so that either penalty is applied exactly, and lazily. The averages G and D of a weight decay only
 in steps with a gradient for it: otherwise those of a rare feature would be gone by its next occurrence.
 
@@ -10,20 +10,17 @@ Rates do not vanish, so w never comes to rest; it ends near the optimum rather t
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.choices import Penalty
 from widemargin.core.cut_store import CutStore
-from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number, start_weights
-from widemargin.solvers import adaptive
-from widemargin.solvers.adaptive import AdaptiveState, Lagging, step
-from widemargin.solvers.subgradient import Gradient
+from widemargin.core.solver import number
+from widemargin.solvers.adagrad import AdaptiveSolver, AdaptiveState, Lagging, beginning, gradients, step
+from widemargin.solvers.online import Gradient
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,7 +42,7 @@ def _update(state: Lagging, G: FloatVector, D: FloatVector, rho: float, epsilon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdaDelta(Solver):
+class AdaDelta(AdaptiveSolver):
     """AdaDelta with either penalty.
 
     Parameters
@@ -61,26 +58,15 @@ class AdaDelta(Solver):
     batch_size: int | None = number(None, least=1)
     lazy: bool = True
 
-    penalties: ClassVar[tuple[Penalty, ...]] = ("l2", "l1")
-    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
-    online: ClassVar[bool] = True
-    goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "own state"
-    mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 30
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AdaDeltaState:
         """Weights zero, or a copy of `w`; G = D = 0."""
         return AdaDeltaState(
-            **adaptive.beginning(problem, start_weights(problem, w, cuts), 1.0),
-            G=np.zeros(problem.n_weights),
-            D=np.zeros(problem.n_weights),
+            **beginning(problem, w, cuts, 1.0), G=np.zeros(problem.n_weights), D=np.zeros(problem.n_weights)
         )
 
     def epoch(self, problem: Problem, state: AdaDeltaState, rng: np.random.Generator) -> None:
         """One pass, a step per batch."""
-        for gradient in adaptive.gradients(problem, state, rng, self.batch_size, self.lazy):
-            _update(state.lagging, state.G, state.D, self.rho, self.epsilon, gradient)
-
-    def weights(self, state: AdaDeltaState) -> FloatVector:
-        """The weights, all brought up to date."""
-        return adaptive.current_weights(state)
+        for g in gradients(problem, state, rng, self.batch_size, self.lazy):
+            _update(state.lagging, state.G, state.D, self.rho, self.epsilon, g)

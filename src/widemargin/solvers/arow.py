@@ -21,7 +21,7 @@ from widemargin.core.cuts import Cuts
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.core.sparse import dot
-from widemargin.solvers import averaging
+from widemargin.solvers.online import small_batches
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class AROW(Solver):
     def epoch(self, problem: Problem, state: AROWState, rng: np.random.Generator) -> None:
         """One pass with a step for every wrong prediction."""
         state.loss = 0.0
-        for batch in averaging.batches(problem, rng, self.batch_size):
+        for batch in small_batches(problem, rng, self.batch_size):
             cuts = problem.mistakes(state.w, batch)
             state.loss += _update(state.w, state.variance, cuts, self.gamma / problem.example_weight[batch])
 

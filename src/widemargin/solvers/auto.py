@@ -31,8 +31,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, later, number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
 from widemargin.solvers.dual import SETTLED, DualSolver, DualState, growing, value
-from widemargin.solvers.interior import Interior
-from widemargin.solvers.programme import MOST_OPERATIONS, n_operations
+from widemargin.solvers.interior import MOST_OPERATIONS, Interior, n_operations
 
 MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
 MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes

@@ -1,4 +1,4 @@
-"""One block at a time, solved with all its cuts at once; shared by SDM, cutting planes, Frank-Wolfe and `auto`.
+"""One block at a time, solved with all its cuts at once; shared by most dual solvers.
 
 A visit gathers the cuts of block i with their products K, moves their α by `qp.pair_steps`, and applies the change to
 w: a sparse product and a sparse sum for every cut, whatever the number of pair steps between them. A visit also yields
@@ -17,9 +17,9 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, drop_idle, find, largest, product, violation
-from widemargin.core.lookup import Lookup, lookup_for
+from widemargin.core.products import Lookup, lookup_for
 from widemargin.core.sparse import add_scaled, dot
-from widemargin.solvers.dual import Dual, DualState
+from widemargin.solvers.dual import Dual
 from widemargin.solvers.qp import pair_steps
 
 
@@ -95,9 +95,28 @@ def look(i: int, dual: Dual, room: Room, n: int, F_new: float) -> None:
 
 
 @kernel
+def _move(slot: int, step: float, dual: Dual) -> None:
+    """Change w with the α of a cut: w += step · a, or z += ρ step · a and w = S(z) with it (`proximal`)."""
+    sets, w, z, rho = dual.sets, dual.w, dual.z, dual.rho
+    if rho == 0.0:
+        add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], w)
+        return
+    # S(z) changes only where z does, so it is updated in the same loop.
+    step *= rho
+    for entry in range(sets.begin[slot], sets.end[slot]):
+        j = sets.indices[entry]
+        z[j] += step * sets.values[entry]
+        size = max(abs(z[j]) - rho, 0.0)
+        w[j] = size if z[j] > 0.0 else -size
+
+
+@kernel
 def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: int) -> float:
     """Make pair steps on the `n` cuts laid out and apply the change to w; return the gain."""
     sets, ridge = dual.sets, dual.ridge[i]
+    for k in range(n if dual.rho > 0.0 else 0):
+        for other in range(n):
+            room.K[k, other] *= dual.rho
     for k in range(n + 1):
         room.K[n, k] = room.K[k, n] = 0.0
         room.before[k] = room.F[k]
@@ -111,7 +130,7 @@ def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: 
         if step != 0.0:
             # D is quadratic, so it rises by the step times the mean of its slopes at both ends.
             gain += step * 0.5 * (room.before[k] + room.F[k])
-            add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
+            _move(slot, step, dual)
             sets.alpha[slot] = room.alpha[k]
         mass += room.alpha[k]
         idle = idle or room.alpha[k] == 0.0
@@ -178,8 +197,3 @@ def sweep(blocks: IntVector, dual: Dual, threshold: float, tolerance: float, max
         if room.found[SPREAD] > threshold:
             gain += settle(i, dual, room, n, tolerance, max_steps)
     return gain, spread
-
-
-def cached(state: DualState, rng: np.random.Generator) -> IntVector:
-    """The blocks that have cuts, shuffled."""
-    return rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))

@@ -9,18 +9,15 @@ If P(v) is below P(ŵ) by a fair share of the fall that the model promised, v be
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss
 from widemargin.core.cut_store import CutStore
-from widemargin.core.evidence import Evidence
-from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number, start_weights
-from widemargin.solvers.planes import FLOOR, PRECISION, Planes, PlaneState, plane_at
+from widemargin.core.solver import number, start_weights
+from widemargin.solvers.planes import FLOOR, PRECISION, Planes, PlaneSolver, PlaneState, plane_at
 
 SERIOUS = 0.1  # the share of the promised fall that makes a step serious
 WIDEST, TIGHTEST = 1e-3, 1e3  # bounds of μ
@@ -37,7 +34,7 @@ class BundleState(PlaneState):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle(Solver):
+class Bundle(PlaneSolver):
     """Proximal bundle method.
 
     Parameters
@@ -46,9 +43,6 @@ class Bundle(Solver):
     """
 
     mu: float = number(1.0, above=0.0)
-
-    losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
-    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> BundleState:
         """The centre at `w`, or at that of the planes in `cuts`."""
@@ -79,11 +73,3 @@ class Bundle(Solver):
     def carried(self, problem: Problem, state: BundleState) -> Planes:
         """The centre and the planes."""
         return state.carried(problem, state.centre)
-
-    def dual(self, problem: Problem, state: BundleState) -> float:
-        """The optimum of the model without its proximity term, below P everywhere."""
-        return state.bound
-
-    def evidence(self, problem: Problem, state: BundleState) -> Evidence | None:
-        """The planes; None for smooth objectives, where b may be mere rounding: a full pass certifies these."""
-        return None if problem.objective.kind == "smooth" else state.evidence

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from widemargin.core.choices import Loss
+from widemargin.core import Loss
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
-from widemargin.solvers.blocks import SLIGHT, absorb, cached, sweep
-from widemargin.solvers.dual import DualSolver, DualState
+from widemargin.solvers.blocks import SLIGHT, absorb, sweep
+from widemargin.solvers.dual import DualSolver, DualState, cached, new_cuts
 
 MOST_STEPS = 1000
 
@@ -37,12 +37,11 @@ class CuttingPlane(DualSolver):
 
     def epoch(self, problem: Problem, state: DualState, rng: np.random.Generator) -> None:
         """One round: the oracle for all examples at one w, then the quadratic programme."""
-        for batch in problem.batches(rng):
-            cuts = state.store.reserve(problem.cuts(state.w, batch))
+        for cuts in new_cuts(problem, state, rng, problem.batch_size):
             absorb(cuts, state.view, SLIGHT, SLIGHT, 0)
         enough = self.share * float(state.gap[problem.c > 0].sum())
         for _ in range(self.most_sweeps):
-            blocks = cached(state, rng)
+            blocks = cached(state.store, rng)
             sweep(blocks, state.view, SLIGHT, SLIGHT, MOST_STEPS)
             if float(state.gap[blocks].sum()) <= enough:
                 break

@@ -18,12 +18,12 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.choices import Loss
+from widemargin.core import Loss
 from widemargin.core.cuts import Cuts, WorkingSets, add, drop_idle, find, largest, violation
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
 from widemargin.core.sparse import add_scaled, dot
-from widemargin.solvers.dual import DualSolver, DualState, growing
+from widemargin.solvers.dual import DualSolver, DualState, cached, growing, new_cuts
 
 
 @kernel
@@ -108,9 +108,7 @@ class DualCoordinateDescent(DualSolver):
         """Algorithm 3, lines 3–16."""
         random = np.array([float(rng.integers(1, 2147483647))])
         for _ in range(self.sweeps if len(state.store) else 0):
-            blocks = rng.permutation(np.flatnonzero(state.store.sets.size).astype(np.int32))
-            _sweep(blocks, state.w, state.store.sets, state.ridge, random)
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
-            cuts = state.store.reserve(problem.cuts(state.w, batch))
+            _sweep(cached(state.store, rng), state.w, state.store.sets, state.ridge, random)
+        for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.age)):
             _absorb(cuts, state.w, state.store.sets, state.ridge, self.delta, random)
         state.epochs += 1

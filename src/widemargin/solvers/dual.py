@@ -5,18 +5,19 @@
 covers both losses: the hinge has cap = C c_i and ridge = 0, the squared hinge cap = ∞ and ridge = 1 / (2 C c_i).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector
+from widemargin._types import FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
-from widemargin.core.cuts import WorkingSets, violation
-from widemargin.core.dense import inner
+from widemargin.core.cuts import Cuts, WorkingSets, violation
 from widemargin.core.evidence import Evidence
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
 
@@ -25,13 +26,15 @@ SETTLED = 4  # epochs after which w changes slowly enough for the largest batche
 
 
 class Dual(NamedTuple):
-    """The state as kernels see it."""
+    """The state as kernels see it; `z` and `rho` are those of `proximal`, with rho = 0 for all other solvers."""
 
     w: FloatVector
     sets: WorkingSets
     cap: FloatVector
     ridge: FloatVector
     gap: FloatVector
+    z: FloatVector
+    rho: float
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class DualState:
     @property
     def view(self) -> Dual:
         """The state as kernels see it; ask for it again after the store has made room."""
-        return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap)
+        return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap, self.w, 0.0)
 
 
 def _best_scale(problem: Problem, state: DualState) -> float:
@@ -130,6 +133,17 @@ def flaw_of_sum(w: FloatVector, store: CutStore) -> str:
 def growing(problem: Problem, epochs: int) -> int:
     """A batch size: small at first, since the first cuts change w the most and so go stale soonest."""
     return max(1, problem.batch_size // (48, 12, 4, 2, 1)[min(epochs, SETTLED)])
+
+
+def new_cuts(problem: Problem, state: Any, rng: np.random.Generator, size: int) -> Iterator[Cuts]:
+    """The oracle's cuts of one batch after another, each at the w of that moment; the store has room for them."""
+    for batch in problem.batches(rng, size):
+        yield state.store.reserve(problem.cuts(state.w, batch))
+
+
+def cached(store: CutStore, rng: np.random.Generator) -> IntVector:
+    """The blocks that have cuts, shuffled."""
+    return rng.permutation(np.flatnonzero(store.sets.size).astype(np.int32))
 
 
 class DualSolver(Solver, Protocol):

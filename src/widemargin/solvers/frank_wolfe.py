@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013) for the hinge.
+"""Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013, Algorithm 4) for the hinge.
 
 The point of block i is w_i = Σ_y α_i(y) a_y with Σ_y α_i(y) = C c_i, the zero cut of the gold output included. The
 oracle's cut (a, b) is the corner s = C c_i · a; with F = b − ⟨w, a⟩ of every cut and K their products,
@@ -15,15 +15,15 @@ from typing import ClassVar
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector
-from widemargin.core.choices import Loss
+from widemargin._types import FloatVector
+from widemargin.core import Loss
 from widemargin.core.cuts import Cuts, add, add_products, drop_idle, find, largest
-from widemargin.core.lookup import lookup_for
 from widemargin.core.problem import Problem
+from widemargin.core.products import Lookup, lookup_for
 from widemargin.core.solver import Solver, later, number
 from widemargin.core.sparse import add_scaled, dot
-from widemargin.solvers.blocks import append, gather, new_room
-from widemargin.solvers.dual import Dual, DualSolver, DualState, growing
+from widemargin.solvers.blocks import Room, append, gather, new_room, room_for
+from widemargin.solvers.dual import Dual, DualSolver, DualState, growing, new_cuts
 
 
 @dataclass(slots=True)
@@ -35,9 +35,26 @@ class FrankWolfeState(DualState):
 
 
 @kernel
-def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatMatrix, n: int, corner: int) -> float:
+def _find_corner(k: int, cuts: Cuts, dual: Dual, room: Room, n: int, lookup: Lookup) -> int:
+    """The row of the corner s among the `n` cuts laid out: new cut k, laid out as row n unless it is known; else −1."""
+    i, begin, end, sets = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1], dual.sets
+    F = cuts.b[k] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w)
+    if F <= 0.0:
+        return -1
+    known = find(sets, i, cuts.b[k], cuts.a, begin, end)
+    for row in range(n):
+        if room.order[row] == known:
+            return row
+    slot = add(sets, i, cuts.b[k], cuts.a, begin, end)
+    add_products(sets, slot, lookup)
+    append(slot, F, sets, room, n)
+    return n
+
+
+@kernel
+def _best_step(cap: float, room: Room, n: int, corner: int) -> float:
     """γ of the step towards all weight on the cut `corner`, or on the zero cut if that is −1."""
-    cap = dual.cap[i]
+    F, alpha, K = room.F, room.alpha, room.K
     slope = cap * F[corner] if corner >= 0 else 0.0
     square = 0.0
     for k in range(n):
@@ -51,44 +68,34 @@ def _best_step(dual: Dual, i: int, F: FloatVector, alpha: FloatVector, K: FloatM
 
 
 @kernel
-def _frank_wolfe(cuts: Cuts, dual: Dual, u: FloatVector, t: int) -> None:
-    """Make a step for the block of every cut."""
-    lookup = lookup_for(cuts.a)
-    sets = dual.sets
-    room = new_room(largest(sets))
-    for position in range(len(cuts.b)):
-        i, begin, end = cuts.block[position], cuts.a.indptr[position], cuts.a.indptr[position + 1]
-        if sets.size[i] + 2 > len(room.order):
-            room = new_room(2 * sets.size[i])
+def _step(i: int, gamma: float, corner: int, dual: Dual, room: Room, n: int, u: FloatVector, t: int) -> None:
+    """α_i ← (1 − γ) α_i, and C c_i γ more on the corner; w and u change with it, in step t."""
+    sets, mass, lag = dual.sets, 0.0, 0.5 * t * (t - 1.0)
+    for k in range(n):
+        slot = room.order[k]
+        step = gamma * ((dual.cap[i] if k == corner else 0.0) - room.alpha[k])
+        if step != 0.0:
+            add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
+            add_scaled(step * lag, sets.indices, sets.values, sets.begin[slot], sets.end[slot], u)
+            # With γ = 1 all other α become exactly 0, not 0 up to rounding: `drop_idle` looks for zeros.
+            sets.alpha[slot] = room.alpha[k] + step if gamma < 1.0 or k == corner else 0.0
+        mass += sets.alpha[slot]
+    sets.mass[i] = mass
+    drop_idle(sets, i)
+
+
+@kernel
+def _visit(cuts: Cuts, dual: Dual, u: FloatVector, t: int) -> None:
+    """The loop of Algorithm 4: a step for the block of every cut, after t steps."""
+    lookup, room = lookup_for(cuts.a), new_room(largest(dual.sets))
+    for k in range(len(cuts.b)):
+        i = cuts.block[k]
+        room = room_for(i, dual, room)
         n = gather(i, dual, room)
-        corner = -1
-        F = cuts.b[position] - dot(cuts.a.indices, cuts.a.values, begin, end, dual.w)
-        if F > 0.0:
-            slot = find(sets, i, cuts.b[position], cuts.a, begin, end)
-            # The corner may be a cut that the block already has; if so, find its row among those gathered.
-            for k in range(n):
-                if room.order[k] == slot:
-                    corner = k
-            if slot < 0:
-                slot = add(sets, i, cuts.b[position], cuts.a, begin, end)
-                add_products(sets, slot, lookup)
-                corner = n
-                n = append(slot, F, sets, room, n)
-        gamma = _best_step(dual, i, room.F, room.alpha, room.K, n, corner)
-        t += 1
-        lag = 0.5 * t * (t - 1.0)
-        mass = 0.0
-        for k in range(n):
-            slot = room.order[k]
-            step = gamma * ((dual.cap[i] if k == corner else 0.0) - room.alpha[k])
-            if step != 0.0:
-                add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
-                add_scaled(step * lag, sets.indices, sets.values, sets.begin[slot], sets.end[slot], u)
-                # With γ = 1 all other α become exactly 0, not 0 up to rounding: `drop_idle` looks for zeros.
-                sets.alpha[slot] = room.alpha[k] + step if gamma < 1.0 or k == corner else 0.0
-            mass += sets.alpha[slot]
-        sets.mass[i] = mass
-        drop_idle(sets, i)
+        corner = _find_corner(k, cuts, dual, room, n, lookup)
+        n = max(n, corner + 1)
+        gamma = _best_step(dual.cap[i], room, n, corner)
+        _step(i, gamma, corner, dual, room, n, u, t + k + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +118,8 @@ class FrankWolfe(DualSolver):
         """One pass over the examples."""
         if not len(state.u):
             state.u = np.zeros(len(state.w))
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
-            cuts = state.store.reserve(problem.cuts(state.w, batch))
-            _frank_wolfe(cuts, state.view, state.u, state.t)
+        for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.age)):
+            _visit(cuts, state.view, state.u, state.t)
             state.t += len(cuts.b)
         state.epochs += 1
 

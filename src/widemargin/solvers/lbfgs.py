@@ -2,31 +2,242 @@
 
     d = −H ∇P(w);   w ← w + t d,   t by the strong Wolfe conditions
 
-with H the inverse Hessian estimated from the last `memory` steps (`solvers.curvature`). One iteration is one epoch: a
+with H the inverse Hessian estimated from the last `memory` steps (below). One iteration is one epoch: a
 pass over the data for every t tried, usually one. The tangents of a pass at w add up to R(v) ≥ β − ⟨v, s⟩ with
 s = −∇R(w), β = R(w) + ⟨w, s⟩, so every point gives a lower bound on P (`core.penalty`) at no cost.
 
-P = S + λ‖w‖₁ with S smooth has kinks (the penalties "l1" and "elastic-net"). `solvers.orthants` searches along
-d = −H v instead, with the shortest subgradient v, within the orthant of w; H is that of S.
+P = S + λ‖w‖₁ with S smooth has kinks (the penalties "l1" and "elastic-net"), but within an orthant ‖w‖₁ is linear. So
+the search is that of OWL-QN (Andrew & Gao 2007). Let v be the shortest subgradient of P. The direction is d = −H v with
+the H of S. Coordinates of it that would not descend, d_j v_j ≥ 0, are dropped, and the search stays in the orthant of
+w, or of −v where w_j = 0:
+
+    v_j = ∇_j + λ sign(w_j);   where w_j = 0:  sign(∇_j) · max(|∇_j| − λ, 0),   ∇ = ∇S(w)
+    w ← π(w + t d),   π_j = 0 if the sign would change,   t by P(w') ≤ P(w) + γ ⟨v, w' − w⟩
+
+The memory holds pairs s = w' − w, y = ∇P(w') − ∇P(w), and −H ∇P is a combination of them (Chen et al. 2014). The
+two-loop recursion of Nocedal & Wright (2006, Algorithm 7.4) only ever adds multiples of the pairs and of ∇P. So it
+runs on coefficients, with products looked up in a table, and reads no vector at all. Pairs are read once to update the
+table, and once to sum up the direction. Both are as slow as reading memory, so pairs are kept in single precision. H
+then belongs to the rounded pairs: it is as good an estimate, and stays positive definite since the products are those
+of the rounded pairs, too.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from math import sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from widemargin._types import FloatVector
-from widemargin.core.choices import Loss, Penalty
+from widemargin._jit import kernel
+from widemargin._threads import run
+from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin.core import Loss, Penalty
 from widemargin.core.cut_store import CutStore
-from widemargin.core.dense import inner
 from widemargin.core.objective import Kind
 from widemargin.core.penalty import PENALTIES, bound
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver, number, start_weights
-from widemargin.solvers.curvature import Pairs, Point, direction, keep, no_pairs
-from widemargin.solvers.orthants import DECREASE, Evaluate, l1_strength, search_orthant, slope
+
+PIECE = 1 << 16  # sums run over pieces of this size, whatever the number of threads
+FLATTEST = 1e-8  # the least cosine of the angle between s and y
+BLOCK = 1 << 10  # this much of a piece stays in the cache while it is multiplied with all pairs
+
+
+@dataclass(slots=True)
+class StepPairs:
+    """Pair number k is in the rows (k modulo the memory) of `s` and `y`; `n` counts the pairs since the start.
+
+    `products` holds the products of all rows of `s`, `y` and then ∇P with each other, except ⟨∇P, ∇P⟩.
+    """
+
+    s: AnyArray
+    y: AnyArray
+    products: FloatMatrix
+    n: int = 0
+
+
+def no_pairs(memory: int, n_weights: int) -> StepPairs:
+    """Room for `memory` pairs."""
+    s, y = (np.zeros((memory, n_weights), dtype=np.float32) for _ in range(2))
+    return StepPairs(s, y, np.zeros((2 * memory + 1, 2 * memory + 1)))
+
+
+@kernel
+def _add_products(vector: AnyArray, s: AnyArray, y: AnyArray, gradient: FloatVector, sums: FloatMatrix) -> None:
+    """sums += ⟨vector, s⟩, ⟨vector, y⟩, ⟨vector, ∇P⟩."""
+    with_s = with_y = with_gradient = 0.0
+    for j in range(len(vector)):
+        value = np.float64(vector[j])
+        with_s += value * np.float64(s[j])
+        with_y += value * np.float64(y[j])
+        with_gradient += value * gradient[j]
+    sums[0] += with_s
+    sums[1] += with_y
+    sums[2] += with_gradient
+
+
+@kernel
+def _products(s: AnyArray, y: AnyArray, k: int, gradient: FloatVector, begin: int, end: int, out: FloatMatrix) -> None:
+    """Add the products of all rows with s[k], y[k] and ∇P to a table per piece."""
+    memory = len(s)
+    for first in range(begin, end, BLOCK):
+        last, sums = min(first + BLOCK, end), out[first // PIECE]
+        newest_s, newest_y, part = s[k, first:last], y[k, first:last], gradient[first:last]
+        for row in range(memory):
+            _add_products(s[row, first:last], newest_s, newest_y, part, sums[row])
+            _add_products(y[row, first:last], newest_s, newest_y, part, sums[memory + row])
+
+
+@kernel
+def _combine(
+    s: AnyArray, y: AnyArray, gradient: FloatVector, factors: FloatVector, begin: int, end: int, out: FloatVector
+) -> None:
+    """out = Σ of all rows and of ∇P times their factors, over a range."""
+    memory = len(s)
+    for first in range(begin, end, BLOCK):
+        last = min(first + BLOCK, end)
+        part, total = gradient[first:last], out[first:last]
+        for j in range(len(total)):
+            total[j] = factors[2 * memory] * part[j]
+        for k in range(memory):
+            of_s, of_y, row_s, row_y = factors[k], factors[memory + k], s[k, first:last], y[k, first:last]
+            for j in range(len(total)):
+                total[j] += of_s * row_s[j] + of_y * row_y[j]
+
+
+class Point(NamedTuple):
+    """P at `w`, and the gradient there: ∇P, or that of the smooth part of P (`solvers.lbfgs`)."""
+
+    w: FloatVector
+    value: float
+    gradient: FloatVector
+
+
+def keep(pairs: StepPairs, before: Point, after: Point, gradient: FloatVector, strong: bool, n_threads: int) -> None:
+    """Keep the pair of a step; forget all pairs if P did not curve up on the way.
+
+    `gradient` is the one that `direction` will be asked about next; `strong` says that P is 1-strongly convex.
+    """
+    memory, k, n = len(pairs.s), pairs.n % len(pairs.s), len(after.w)
+    # Without a temporary vector: allocating fresh memory takes longer than filling it.
+    np.subtract(after.w, before.w, out=pairs.s[k], casting="same_kind")
+    np.subtract(after.gradient, before.gradient, out=pairs.y[k], casting="same_kind")
+    tables = np.zeros((-(-n // PIECE), 2 * memory, 3))
+    run([partial(_products, pairs.s, pairs.y, k, gradient, *each, tables) for each in _ranges(n, n_threads)])
+    for row, found in zip((k, memory + k, 2 * memory), tables.sum(axis=0).T, strict=True):
+        pairs.products[row, :-1] = pairs.products[:-1, row] = found
+    # ⟨s, y⟩ ≥ ‖s‖² where P is 1-strongly convex; if it is clearly less, rounding is to blame or P is not convex there.
+    along, square = pairs.products[k, memory + k], pairs.products[k, k]
+    least = 0.5 * square if strong else FLATTEST * sqrt(square * pairs.products[memory + k, memory + k])
+    pairs.n = pairs.n + 1 if along > least else 0
+
+
+def direction(pairs: StepPairs, gradient: FloatVector, n_threads: int) -> FloatVector:
+    """−H ∇P; without pairs −∇P, shortened to length 1 if it is longer."""
+    d = np.empty(len(gradient))
+    if not pairs.n:
+        return np.divide(gradient, -max(sqrt(inner(gradient, gradient)), 1.0), out=d)
+    factors = _two_loops(pairs)
+    run([partial(_combine, pairs.s, pairs.y, gradient, factors, *each, d) for each in _ranges(len(d), n_threads)])
+    return d
+
+
+def _two_loops(pairs: StepPairs) -> FloatVector:
+    """The factors of all s, all y and ∇P in −H ∇P."""
+    memory, products = len(pairs.s), pairs.products
+    kept = [k % memory for k in range(max(0, pairs.n - memory), pairs.n)]
+    d, alpha = np.zeros(2 * memory + 1), np.zeros(memory)
+    d[-1] = -1.0
+    for k in reversed(kept):
+        alpha[k] = inner(products[k], d) / products[k, memory + k]
+        d[memory + k] -= alpha[k]
+    newest = kept[-1]
+    d *= products[newest, memory + newest] / products[memory + newest, memory + newest]
+    for k in kept:
+        beta = inner(products[memory + k], d) / products[k, memory + k]
+        d[k] += alpha[k] - beta
+    return d
+
+
+def _ranges(n: int, n_threads: int) -> list[tuple[int, int]]:
+    """0 … n − 1 in ranges of whole pieces, one for each thread."""
+    n_pieces = -(-n // PIECE)
+    ends = [min(n_pieces * each // n_threads * PIECE, n) for each in range(n_threads + 1)]
+    return [(begin, end) for begin, end in pairwise(ends) if begin < end]
+
+
+DECREASE = 1e-4  # γ, also that of the Wolfe conditions
+SHORTEST, LONGEST = 0.1, 0.5  # the next step relative to the last one
+
+Evaluate: TypeAlias = Callable[[FloatVector], Point]
+
+
+def l1_strength(problem: Problem) -> float:
+    """λ; 0 if P is smooth."""
+    return {"l1": 1.0, "elastic-net": problem.l1}.get(problem.penalty, 0.0)
+
+
+def slope(problem: Problem, w: FloatVector, gradient: FloatVector) -> FloatVector:
+    """v, from ∇S; the same array where P is smooth."""
+    strength = l1_strength(problem)
+    return _shortest(w, gradient, strength) if strength else gradient
+
+
+@kernel
+def _shortest(w: FloatVector, gradient: FloatVector, strength: float) -> FloatVector:
+    v = np.empty(len(w))
+    for j in range(len(w)):
+        if w[j] > 0.0:
+            v[j] = gradient[j] + strength
+        elif w[j] < 0.0:
+            v[j] = gradient[j] - strength
+        else:
+            v[j] = min(gradient[j] + strength, 0.0) + max(gradient[j] - strength, 0.0)
+    return v
+
+
+@kernel
+def _ahead(w: FloatVector, v: FloatVector, d: FloatVector, t: float, out: FloatVector) -> float:
+    """out = π(w + t d); return ⟨v, out − w⟩."""
+    total = 0.0
+    for j in range(len(w)):
+        there = w[j]
+        if d[j] * v[j] < 0.0:
+            there += t * d[j]
+            if there * w[j] < 0.0 or (w[j] == 0.0 and there * v[j] > 0.0):
+                there = 0.0
+        total += v[j] * (there - w[j])
+        out[j] = there
+    return total
+
+
+def search_orthant(
+    evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int
+) -> tuple[Point | None, int, float]:
+    """The first point along `d` with enough decrease, or else the best one tried; None if P is nowhere less.
+
+    `begin.gradient` is v. Also returns the number of trials and the last step.
+    """
+    best, t, step = None, 1.0, 0.0
+    for trial in range(1, most_trials + 1):
+        ahead = np.empty(len(d))
+        change = _ahead(begin.w, begin.gradient, d, t, ahead)
+        if change >= 0.0:
+            return best, trial - 1, step
+        reached = evaluate(ahead)
+        if reached.value <= begin.value + DECREASE * change:
+            return reached, trial, t
+        if reached.value < (begin.value if best is None else best.value):
+            best, step = reached, t
+        # The minimum of the parabola through both values with this slope at 0.
+        share = -0.5 * change / max(reached.value - begin.value - change, 1e-300)
+        t *= min(max(share, SHORTEST), LONGEST)
+    return best, most_trials, step
+
 
 CURVATURE = 0.9  # of the Wolfe conditions
 STRONGLY_CONVEX = ("l2", "elastic-net")
@@ -42,7 +253,7 @@ class LBFGSState:
 
     w: FloatVector
     gradient: FloatVector
-    pairs: Pairs
+    pairs: StepPairs
     value: float = np.inf
     bound: float = 0.0
     trials: int = 0

@@ -8,7 +8,7 @@ a slack with a price:
 Its dual is the programme of `qp` with F_j = Δ_j − ⟨w, ψ_j⟩, cap = C c_i and no ridge, and the step is w += Σ α_j ψ_j.
 For k = 1 that is the passive-aggressive step τ = clip((Δ − ⟨w, ψ⟩) / ‖ψ‖², 0, C c_i). Examples of a batch are decoded
 at one w; steps are made one after the other, each with the violations at the current w. The result is the average of w
-over all steps (`averaging`). Like the perceptron, MIRA minimises no sum of losses exactly, whichever loss the problem
+over all steps (`online`). Like the perceptron, MIRA minimises no sum of losses exactly, whichever loss the problem
 names.
 
 With C = ∞ there is no slack: the step satisfies its constraints exactly (Crammer & Singer 2003; Chang & Yih 2013, §2.1;
@@ -17,22 +17,19 @@ Kummerfeld et al. 2015, §2.3). Where no w' satisfies those of several outputs, 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import KBest
-from widemargin.core.lookup import new_lookup, products
 from widemargin.core.objective import BestCuts
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number
+from widemargin.core.products import new_lookup, products
+from widemargin.core.solver import number
 from widemargin.core.sparse import dot
-from widemargin.solvers import averaging
-from widemargin.solvers.averaging import AveragedState, add_averaged
+from widemargin.solvers.online import AveragedSolver, AveragedState, add_averaged, small_batches
 from widemargin.solvers.qp import pair_steps
 
 TOLERANCE = 1e-8
@@ -71,7 +68,7 @@ def _update(w: FloatVector, u: FloatVector, t: int, cuts: Cuts, c: FloatVector, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MIRA(Solver):
+class MIRA(AveragedSolver):
     """MIRA with the `k` best outputs.
 
     Parameters
@@ -89,10 +86,6 @@ class MIRA(Solver):
     average: bool = True
     batch_size: int | None = number(None, least=1)
 
-    online: ClassVar[bool] = True
-    mixes: ClassVar[bool] = True
-    usual_epochs: ClassVar[int | None] = 15
-
     @property
     def requires(self) -> tuple[type, ...]:
         """Several outputs per example, if k > 1."""
@@ -103,18 +96,10 @@ class MIRA(Solver):
         """The cuts of several outputs, if k > 1."""
         return (BestCuts,) if self.k > 1 and not self.plain else ()
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
-        """Weights zero, or a copy of `w`."""
-        return averaging.start(problem, w, cuts)
-
-    def seasoned(self, problem: Problem, state: AveragedState, examples: int) -> None:
-        """Let the weights count for this many examples in the average."""
-        state.t = examples
-
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
         """One pass with a step for every example."""
         c = self._prices(problem)
-        for batch in averaging.batches(problem, rng, self.batch_size):
+        for batch in small_batches(problem, rng, self.batch_size):
             if self.plain:
                 cuts = problem.mistakes(state.w, batch, self.k)
             else:

@@ -7,22 +7,19 @@ cut off enough of the model. The risk may be that of the hinge, its square, or s
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.choices import Loss
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, find, remove, violation
-from widemargin.core.dense import inner
-from widemargin.core.evidence import Evidence
-from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number, start_weights
+from widemargin.core.products import inner
+from widemargin.core.solver import number, start_weights
 from widemargin.core.sparse import add_scaled
-from widemargin.solvers.planes import FLOOR, PRECISION, Plane, Planes, PlaneState, plane_at
+from widemargin.solvers.planes import FLOOR, PRECISION, Plane, Planes, PlaneSolver, PlaneState, plane_at
 
 
 @dataclass(slots=True)
@@ -89,7 +86,7 @@ def _cached_plane(problem: Problem, state: OneSlackState) -> Plane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneSlack(Solver):
+class OneSlack(PlaneSolver):
     """1-slack cutting planes.
 
     Parameters
@@ -102,9 +99,6 @@ class OneSlack(Solver):
     cache: int = number(5)
     cached_rounds: int = number(20)
     share: float = number(0.1, above=0.0, most=1.0)
-
-    losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
-    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> OneSlackState:
         """A state at `w` without planes, or with the planes in `cuts`."""
@@ -144,14 +138,6 @@ class OneSlack(Solver):
     def carried(self, problem: Problem, state: OneSlackState) -> Planes:
         """The planes and the cached cuts."""
         return state.carried(problem, state.w, state.cache)
-
-    def dual(self, problem: Problem, state: OneSlackState) -> float:
-        """The value of the model, below P everywhere."""
-        return state.bound
-
-    def evidence(self, problem: Problem, state: OneSlackState) -> Evidence | None:
-        """The planes; None for smooth objectives, where b may be mere rounding: a full pass certifies these."""
-        return None if problem.objective.kind == "smooth" else state.evidence
 
     def known(self, state: OneSlackState) -> CutStore:
         """The cached cuts."""

@@ -5,7 +5,7 @@
 with τ = F / ‖ψ‖² without slack (PA), min(C c_i, F / ‖ψ‖²) with a linear one (PA-I), F / (‖ψ‖² + 1 / (2 C c_i)) with a
 squared one (PA-II), and m(Δ) = Δ, √Δ or 1 the margin asked for. Unlike `mira`, which looks for the output that violates
 its margin most, this asks only about the prediction, so that m need not be a sum over the parts of an output. Examples
-of a batch are decoded at one w. The result is the average of w over all examples (`averaging`).
+of a batch are decoded at one w. The result is the average of w over all examples (`online`).
 """
 
 from collections.abc import Callable
@@ -16,20 +16,18 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, choice, number
+from widemargin.core.solver import choice, number
 from widemargin.core.sparse import dot
-from widemargin.solvers import averaging
-from widemargin.solvers.averaging import AveragedState, add_averaged
+from widemargin.solvers.online import AveragedSolver, AveragedState, add_averaged, small_batches
 
 MARGINS: dict[str, Callable[[FloatVector], FloatVector]] = {"errors": np.positive, "root": np.sqrt, "one": np.sign}
 
 
 @dataclass(slots=True)
 class PassiveAggressiveState(AveragedState):
-    """The state of `averaging`, and the sum of all F in the last epoch."""
+    """The state of `online`, and the sum of all F in the last epoch."""
 
     loss: float = 0.0
 
@@ -53,7 +51,7 @@ def _update(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassiveAggressive(Solver):
+class PassiveAggressive(AveragedSolver):
     """Passive-aggressive steps.
 
     Parameters
@@ -71,26 +69,13 @@ class PassiveAggressive(Solver):
     average: bool = True
     batch_size: int | None = number(None, least=1)
 
-    online: ClassVar[bool] = True
-    mixes: ClassVar[bool] = True
-    usual_epochs: ClassVar[int | None] = 15
-
-    def start(
-        self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None
-    ) -> PassiveAggressiveState:
-        """Weights zero, or a copy of `w`."""
-        begin = averaging.start(problem, w, cuts)
-        return PassiveAggressiveState(begin.w, begin.u)
-
-    def seasoned(self, problem: Problem, state: PassiveAggressiveState, examples: int) -> None:
-        """Let the weights count for this many examples in the average."""
-        state.t = examples
+    state: ClassVar[type[AveragedState]] = PassiveAggressiveState
 
     def epoch(self, problem: Problem, state: PassiveAggressiveState, rng: np.random.Generator) -> None:
         """One pass with a step for every wrong prediction."""
         state.loss = 0.0
         prices = (problem.C if self.C is None else self.C) * problem.example_weight
-        for batch in averaging.batches(problem, rng, self.batch_size):
+        for batch in small_batches(problem, rng, self.batch_size):
             cuts, price = problem.mistakes(state.w, batch), prices[batch]
             most = price if self.slack == "linear" else np.full(len(batch), np.inf)
             ridge = 0.5 / price if self.slack == "squared" else np.zeros(len(batch))

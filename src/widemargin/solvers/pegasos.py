@@ -2,27 +2,25 @@
 
     w ← (1 − ηλ) w − ηg,   η = 1 / λt;   perhaps   w ← w · min(1, √(2 P(0)) / ‖w‖)
 
-for the gradient g of batch t, with λ as in `subgradient`; lazily and with an average, as in `descent`. The step t = 1
+for the gradient g of batch t, with λ as in `online`; lazily and with an average, as in `sgd`. The step t = 1
 forgets the old w, so weights to start from count as the result of one epoch.
 """
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import ClassVar
 
 import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core.cut_store import CutStore
-from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number
-from widemargin.solvers.descent import DescentState, descend, new_state
-from widemargin.solvers.subgradient import small_size, strength
+from widemargin.core.solver import number
+from widemargin.solvers.online import small_batches, small_size, strength
+from widemargin.solvers.sgd import DescentSolver, DescentState, descend, new_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pegasos(Solver):
+class Pegasos(DescentSolver):
     """Pegasos.
 
     Parameters
@@ -38,11 +36,6 @@ class Pegasos(Solver):
     batch_size: int | None = number(None, least=1)
     lazy: bool = True
 
-    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
-    online: ClassVar[bool] = True
-    mixes: ClassVar[bool] = True
-    usual_epochs: ClassVar[int | None] = 20
-
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> DescentState:
         """Weights zero, or a copy of `w`."""
         state = new_state(problem, w, cuts)
@@ -50,20 +43,12 @@ class Pegasos(Solver):
             state.t = len(problem.weighted) // small_size(problem, self.batch_size) + 1
         return state
 
-    def seasoned(self, problem: Problem, state: DescentState, examples: int) -> None:
-        """Treat the weights as the result of an epoch, in the average and in the length of the next step."""
-        state.count(examples // small_size(problem, self.batch_size))
-
     def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:
         """One pass, a step per batch."""
         if self.project:
             if state.radius == inf:
                 state.radius = sqrt(2.0 * problem.primal(np.zeros(problem.n_weights)))
             state.square = float(np.sum(state.last() ** 2))
-        batches = problem.batches(rng, small_size(problem, self.batch_size))
+        batches = small_batches(problem, rng, self.batch_size)
         lam = strength(problem, batches)
         descend(problem, state, batches, lam, lambda t: 1.0 / (lam * (t + 1)), self.lazy)
-
-    def weights(self, state: DescentState) -> FloatVector:
-        """The average of w, or the last."""
-        return state.average() if self.average else state.last()

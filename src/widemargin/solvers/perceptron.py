@@ -2,7 +2,7 @@
 
     ŷ = argmax_y ⟨w, φ(x_i, y)⟩;   w ← w + ψ_i(ŷ);   return the average of w over all steps
 
-Examples of a batch are decoded at one w. `averaging` keeps the average; every example counts as a step.
+Examples of a batch are decoded at one w. `online` keeps the average; every example counts as a step.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
-from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
-from widemargin.core.solver import Solver, number
+from widemargin.core.solver import number
 from widemargin.core.sparse import Rows
-from widemargin.solvers import averaging
-from widemargin.solvers.averaging import AveragedState, add_averaged
+from widemargin.solvers.online import AveragedSolver, AveragedState, add_averaged, small_batches
 
 
 @kernel
@@ -27,32 +25,21 @@ def _update(w: FloatVector, u: FloatVector, t: int, weight: FloatVector, psi: Ro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Perceptron(Solver):
+class Perceptron(AveragedSolver):
     """Averaged perceptron; `batch_size` examples are decoded at one w (None: a small part of the problem's choice)."""
 
     batch_size: int | None = number(None, least=1)
 
-    online: ClassVar[bool] = True
     goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "own weights"
-    mixes: ClassVar[bool] = True
-    usual_epochs: ClassVar[int | None] = 15
 
     @property
     def heeds_errors(self) -> bool:
         """False: all mistakes are equal."""
         return False
 
-    def start(self, problem: Problem, w: FloatVector | None = None, cuts: CutStore | None = None) -> AveragedState:
-        """Weights zero, or a copy of `w`."""
-        return averaging.start(problem, w, cuts)
-
-    def seasoned(self, problem: Problem, state: AveragedState, examples: int) -> None:
-        """Let the weights count for this many examples in the average."""
-        state.t = examples
-
     def epoch(self, problem: Problem, state: AveragedState, rng: np.random.Generator) -> None:
         """One pass: w += ψ for every example with a wrong prediction."""
-        for batch in averaging.batches(problem, rng, self.batch_size):
+        for batch in small_batches(problem, rng, self.batch_size):
             mistakes = problem.mistakes(state.w, batch)
             _update(state.w, state.u, state.t, problem.example_weight[batch], mistakes.a)
             state.t += len(batch)

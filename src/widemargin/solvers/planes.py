@@ -18,19 +18,22 @@ planes that remember the *parts* α_i κ_i of their blocks can be rebased.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector
+from widemargin.core import Loss
 from widemargin.core.cut_store import CutStore, Renumbering
 from widemargin.core.cuts import Cuts, WorkingSets, add, keep_products, product, remove, take_place
-from widemargin.core.dense import inner, times
 from widemargin.core.evidence import Evidence, evidence_of, smooth_doubt
+from widemargin.core.objective import Kind
+from widemargin.core.oracle import CutVisit
 from widemargin.core.problem import Problem
+from widemargin.core.products import inner, times
+from widemargin.core.solver import Solver
 from widemargin.core.sparse import Rows, add_rows, compressed, dot, expanded, taken
-from widemargin.core.visits import CutVisit
 from widemargin.errors import WidemarginError
 from widemargin.solvers.qp import pair_steps
 
@@ -247,3 +250,19 @@ def plane_at(problem: Problem, w: FloatVector, keep: Callable[[Cuts], None] = la
 
     value, a = problem.risk(w, each)
     return Plane(value, b - value if problem.loss == "squared_hinge" else b, a, parts)
+
+
+class PlaneSolver(Solver, Protocol):
+    """A solver with planes: it defines its own start and epochs, and inherits the rest."""
+
+    losses: ClassVar[tuple[Loss, ...]] = ("hinge", "squared_hinge")
+    kinds: ClassVar[tuple[Kind, ...]] = ("maximum", "smooth")
+
+    def dual(self, problem: Problem, state: Any) -> float:
+        """The best optimum so far of the model without its proximity term, below P everywhere."""
+        bound: float = state.bound
+        return bound
+
+    def evidence(self, problem: Problem, state: Any) -> Evidence | None:
+        """The planes; None for smooth objectives, where b may be mere rounding: a full pass certifies these."""
+        return None if problem.objective.kind == "smooth" else state.evidence

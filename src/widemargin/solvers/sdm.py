@@ -18,11 +18,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from widemargin.core.choices import Loss
+from widemargin.core import Loss
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
-from widemargin.solvers.blocks import SLIGHT, absorb, cached, sweep
-from widemargin.solvers.dual import DualSolver, DualState, growing
+from widemargin.solvers.blocks import SLIGHT, absorb, sweep
+from widemargin.solvers.dual import DualSolver, DualState, cached, growing, new_cuts
 
 MOST_STEPS = 1000
 
@@ -63,12 +63,11 @@ class SequentialDual(DualSolver):
         if state.epochs >= self.first_passes and state.spread > tau:
             enough = state.spread / 2
             for _ in range(self.most_sweeps):
-                _, spread = sweep(cached(state, rng), state.view, inner, inner, MOST_STEPS)
+                _, spread = sweep(cached(state.store, rng), state.view, inner, inner, MOST_STEPS)
                 if spread < enough:
                     break
         state.spread = 0.0
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
-            cuts = state.store.reserve(problem.cuts(state.w, batch))
+        for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.age)):
             _, spread = absorb(cuts, state.view, tau, inner, MOST_STEPS)
             state.spread = max(state.spread, spread)
         if state.spread <= tau:
@@ -93,7 +92,6 @@ class OnlineCuttingPlane(DualSolver):
 
     def epoch(self, problem: Problem, state: DualState, rng: np.random.Generator) -> None:
         """One pass over the examples."""
-        for batch in problem.batches(rng, self.batch_size or growing(problem, state.age)):
-            cuts = state.store.reserve(problem.cuts(state.w, batch))
+        for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.age)):
             absorb(cuts, state.view, SLIGHT, SLIGHT, self.steps)
         state.epochs += 1

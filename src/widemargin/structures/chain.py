@@ -1,35 +1,34 @@
-"""Chains: an output is a label for each position of a sequence.
+"""Chains and segmentations: an output labels the positions of a sequence, or cuts it into labelled segments.
 
-    score(y) = begin[y_0] + Σ_t emission[t, y_t] + Σ_{t>0} transition[t, y_{t-1}, y_t] + end[y_{n-1}]
+    chain     score(y) = begin[y_0] + Σ_t emission[t, y_t] + Σ_{t>0} transition[t, y_{t-1}, y_t] + end[y_{n-1}]
+    segments  score(y) = begin[y_1] + Σ_j segment[t_j, d_j, y_j] + Σ_{j>1} transition[y_j-1, y_j] + end[y_p]
 
-The own parts of a sequence of n positions and L labels are the labels of its positions (t L + l). If transitions have
-features, the pairs of labels that lead into each position follow (n L + (t L + k) L + l). Otherwise all positions share
-one table of pairs, (k L + l) among the shared parts. The shared parts end with the first and the last label.
+Segments j = 1 … p follow one another without a gap, each from token t_j on, d_j + 1 tokens long, with the label y_j: a
+semi-Markov chain (Sarawagi & Cohen 2004). Outputs of chains are labels. Those of segmentations are codes, one per
+token: twice the label, plus one where a segment begins.
 
-Chains are segmentations into single tokens (`structures.segments`), and are searched as such. Training and prediction
-spend most of their time on the best labels and on sums over all labels. These two have faster recursions of their own:
-Viterbi, and forward–backward in probability space.
+The own parts of a sequence of n tokens with L labels are its segments of up to m tokens, m ≤ n: (t m + d) L + l. With
+m = 1, in a chain, they are the labels of its positions. Segments that would run beyond the end of the sequence have
+numbers, but no output has them. If transitions of a chain have features, the pairs of labels that lead into each
+position follow (n L + (t L + k) L + l). Otherwise all positions share one table of pairs, (k L + l) among the shared
+parts. The shared parts end with the first and the last label.
+
+Chains are segmentations into single tokens, and are searched as such (`segment_searches`, `decoders.semimarkov`).
+Training and prediction spend most of their time on the best labels and on sums over all labels. These two have faster
+recursions of their own: Viterbi, and forward–backward in probability space.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin.decoders.semimarkov import Passes, new_passes, semimarkov
 from widemargin.decoders.viterbi import Segmented, reach_of, viterbi
-from widemargin.structures.flat import Counts, Flat, Numbers, Scores, longest_of
+from widemargin.structures.flat import Counts, Flat, Numbers, Scores, longest_of, places_of
 from widemargin.structures.parts import Best, Sums
-
-
-class Sequence(NamedTuple):
-    """The scores of one sequence; `transition` is (1, L, L) if all positions share one table, else (n, L, L)."""
-
-    emission: FloatMatrix
-    transition: FloatMatrix
-    begin: FloatVector
-    end: FloatVector
 
 
 @kernel
@@ -40,23 +39,21 @@ def table_of(own: FloatVector, start: int, n: int, longest: int, n_labels: int) 
 
 
 @kernel
-def segmented_of(scores: Scores, k: int, longest: int, n_labels: int) -> Segmented:
-    """The scores of sequence k; if pairs are not shared, a table for each token follows the segments."""
-    n, at_ends = scores.sizes[k], len(scores.shared) - 2 * n_labels
-    segment = table_of(scores.own, scores.starts[k], n, longest, n_labels)
-    transition = scores.shared[:at_ends].reshape(at_ends // n_labels**2, n_labels, n_labels)
-    if at_ends == 0:
-        begin = scores.starts[k] + segment.size
-        transition = scores.own[begin : begin + n * n_labels**2].reshape(n, n_labels, n_labels)
-    begin_scores, end_scores = scores.shared[at_ends : at_ends + n_labels], scores.shared[at_ends + n_labels :]
-    return Segmented(segment, transition, begin_scores, end_scores)
+def tables_of(own: FloatVector, shared: FloatVector, start: int, n: int, longest: int, n_labels: int) -> Segmented:
+    """The numbers of a sequence, from own and shared ones; if pairs are not shared, they follow the segments."""
+    at_begin = len(shared) - 2 * n_labels
+    at_end, segment = at_begin + n_labels, table_of(own, start, n, longest, n_labels)
+    transition = shared[:at_begin].reshape(at_begin // n_labels**2, n_labels, n_labels)
+    if at_begin == 0:
+        at_pairs = start + segment.size
+        transition = own[at_pairs : at_pairs + n * n_labels**2].reshape(n, n_labels, n_labels)
+    return Segmented(segment, transition, shared[at_begin:at_end], shared[at_end:])
 
 
 @kernel
-def sequence_of(scores: Scores, k: int, n_labels: int) -> Sequence:
+def segmented_of(scores: Scores, k: int, longest: int, n_labels: int) -> Segmented:
     """The scores of sequence k."""
-    one = segmented_of(scores, k, 1, n_labels)
-    return Sequence(one.segment.reshape(len(one.segment), n_labels), one.transition, one.begin, one.end)
+    return tables_of(scores.own, scores.shared, scores.starts[k], scores.sizes[k], longest, n_labels)
 
 
 @kernel
@@ -67,8 +64,9 @@ def _best(scores: Scores, n_labels: int, outputs: IntVector) -> None:
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
         if n > 0:
-            one, out = sequence_of(scores, k, n_labels), outputs[write : write + n]
-            viterbi(one.emission, one.transition, reach, one.begin, one.end, prefix, arrival, out)
+            one, out = segmented_of(scores, k, 1, n_labels), outputs[write : write + n]
+            emission = one.segment.reshape(n, n_labels)
+            viterbi(emission, one.transition, reach, one.begin, one.end, prefix, arrival, out)
         write += n
 
 
@@ -117,14 +115,13 @@ class SemiMarkov(Flat):
     def candidates(self, starts: LongVector, sizes: LongVector) -> LongMatrix:
         """The places of the labels of each candidate span among own parts; spans go by first token, then length.
 
-        >>> from widemargin.structures.segments import Segments
         >>> Segments(1, 2).candidates(np.array([0, 6]), np.array([3, 1])).ravel().tolist()
         [0, 1, 2, 3, 4, 6]
         """
-        token = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        token = places_of(0 * sizes, sizes)
         most = np.repeat(np.minimum(sizes, self.longest), sizes)
         width = np.minimum(most, np.repeat(sizes, sizes) - token)
-        d = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
+        d = places_of(0 * width, width)
         first = np.repeat(starts, sizes) + token * most * self.n_labels
         places: LongMatrix = (np.repeat(first, width) + d * self.n_labels)[:, None] + np.arange(self.n_labels)
         return places
@@ -153,7 +150,7 @@ class SemiMarkov(Flat):
         from widemargin.structures.segment_searches import through_segments
 
         best = np.empty((self.positions(scores.sizes).sum(), self.n_labels))
-        through_segments(scores, self.longest, best)
+        through_segments(scores, self.longest, self._passes(scores.sizes), best)
         return best
 
     def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
@@ -161,7 +158,8 @@ class SemiMarkov(Flat):
         from widemargin.structures.segment_searches import violating_segmentations
 
         errors, gold_scores = np.zeros(self.positions(scores.sizes).sum()), self.total(scores, gold)
-        codes = violating_segmentations(scores, costs, self.longest, self.n_labels, gold_scores, errors)
+        given = self.longest, self.n_labels, self._passes(scores.sizes)
+        codes = violating_segmentations(scores, costs, *given, gold_scores, errors)
         return errors, self.outputs(codes)
 
     def hull(self, scores: Scores, costs: Scores, gold: IntVector, most_decodes: int) -> IntVector:
@@ -169,7 +167,8 @@ class SemiMarkov(Flat):
         from widemargin.structures.segment_searches import hull_segmentations
 
         codes, gold_scores = self.codes(gold), self.total(scores, gold)
-        hull_segmentations(scores, costs, self.longest, self.n_labels, most_decodes, gold_scores, codes)
+        given = self.longest, self.n_labels, most_decodes, self._passes(scores.sizes)
+        hull_segmentations(scores, costs, *given, gold_scores, codes)
         return self.outputs(codes)
 
     def worst(self, scores: Scores, costs: Scores, unit: float, gold: IntVector) -> IntVector:
@@ -186,13 +185,19 @@ class SemiMarkov(Flat):
 
     def sample(self, scores: Scores, n: int, rng: np.random.Generator) -> IntMatrix:
         """Forward filtering, backward sampling."""
+        from widemargin.decoders.semimarkov_sums import new_segment_sums
         from widemargin.structures.segment_searches import sample_segmentations
 
         codes = np.empty((n, scores.sizes.sum()), dtype=np.int32)
         # One number for the label of each segment, and one for its length unless all segments have one token.
         uniforms = np.asarray(rng.random((*codes.shape, min(self.longest, 2))))
-        sample_segmentations(scores, self.longest, self.n_labels, uniforms, codes)
+        room = new_segment_sums(int(scores.sizes.max(initial=1)), self.n_labels)
+        sample_segmentations(scores, self.longest, self.n_labels, room, uniforms, codes)
         return self.outputs(codes)
+
+    def _passes(self, sizes: LongVector) -> Passes:
+        """Scratch space for the longest sequence."""
+        return new_passes(int(sizes.max(initial=1)), self.n_labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,3 +244,79 @@ class Chain(SemiMarkov):
         from widemargin.structures.chain_sums import chain_sums  # most taggers are trained without probabilities
 
         return chain_sums(scores, self.n_labels)
+
+
+@kernel
+def _best_segments(scores: Scores, longest: int, n_labels: int, outputs: IntVector) -> None:
+    shape, write = (longest_of(scores.sizes), n_labels), 0
+    arrival, best = np.empty(shape), np.empty(shape)
+    for k in range(len(scores.sizes)):
+        n = scores.sizes[k]
+        if n > 0:
+            one, out = segmented_of(scores, k, longest, n_labels), outputs[write : write + n]
+            semimarkov(one, arrival, best, out)
+        write += n
+
+
+@kernel
+def _segment_parts(sizes: LongVector, longest: int, n_labels: int, outputs: IntVector) -> tuple[LongVector, LongVector]:
+    """At the last token of a segment the segment, then its pair with the next; at the end first and last label."""
+    # Two places for each token, −1 inside segments: segmentations that agree have the same part at the same place.
+    indptr, numbers = np.zeros(len(sizes) + 1, np.int64), np.full(2 * (len(outputs) + len(sizes)), -1, np.int64)
+    write = read = 0
+    for k in range(len(sizes)):
+        n, codes, start = sizes[k], outputs[read : read + sizes[k]], 0
+        most = min(longest, n)
+        at_pairs = n * most * n_labels
+        at_begin = at_pairs + n_labels * n_labels
+        for t in range(n):
+            if t == n - 1 or codes[t + 1] & 1:
+                label = codes[t] >> 1
+                numbers[write] = (start * most + t - start) * n_labels + label
+                if t < n - 1:
+                    numbers[write + 1] = at_pairs + label * n_labels + (codes[t + 1] >> 1)
+                start = t + 1
+            write += 2
+        if n > 0:
+            numbers[write], numbers[write + 1] = at_begin + (codes[0] >> 1), at_begin + n_labels + (codes[n - 1] >> 1)
+            write += 2
+        read += n
+        indptr[k + 1] = write
+    return indptr, numbers[:write]
+
+
+@dataclass(frozen=True, slots=True)
+class Segments(SemiMarkov):
+    """Segmentations into segments of up to `longest` tokens."""
+
+    n_labels: int
+    longest: int
+
+    def n_own(self, sizes: LongVector) -> LongVector:
+        """A score for each first token, length and label."""
+        return sizes * np.minimum(sizes, self.longest) * self.n_labels
+
+    @property
+    def n_shared(self) -> int:
+        """Pairs, first and last labels."""
+        return self.n_labels * (2 + self.n_labels)
+
+    def parts(self, sizes: LongVector, outputs: IntVector) -> Numbers:
+        """Segments, pairs of neighbouring labels, first and last labels."""
+        return Numbers(*_segment_parts(sizes, self.longest, self.n_labels, outputs))
+
+    def best(self, scores: Scores) -> IntVector:
+        """The best segmentations."""
+        outputs = np.empty(scores.sizes.sum(), dtype=np.int32)
+        _best_segments(scores, self.longest, self.n_labels, outputs)
+        return outputs
+
+    def sums(self, scores: Scores) -> Sums:
+        """Semi-Markov forward–backward."""
+        from widemargin.decoders.semimarkov_sums import new_segment_sums
+        from widemargin.structures.segment_searches import segment_sums
+
+        log_z, counts = np.empty(len(scores.sizes)), self.no_counts(scores)
+        room = new_segment_sums(int(scores.sizes.max(initial=1)), self.n_labels)
+        segment_sums(scores, self.longest, self.n_labels, room, log_z, counts)
+        return Sums(log_z, counts)

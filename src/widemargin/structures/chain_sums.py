@@ -19,10 +19,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.decoders.log_sums import extend_sums
-from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
-from widemargin.structures.chain import segmented_of, sequence_of, table_of
-from widemargin.structures.flat import Counts, Scores, longest_of
+from widemargin.decoders.scores import extend_sums
+from widemargin.structures.chain import segmented_of, tables_of
+from widemargin.structures.flat import Counts, Scores, longest_of, some
 from widemargin.structures.parts import Sums
 
 LARGEST = 1e270  # of β
@@ -54,41 +53,16 @@ def chain_sums(scores: Scores, n_labels: int) -> Sums:
     exponentials = Scores(scores.starts, scores.sizes, factors, common)
     with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are computed again
         _sums(exponentials, n_labels, tops, log_z, counts)
-    for k in np.flatnonzero(np.isnan(log_z)).tolist():
-        log_z[k] = _by_logarithms(scores, n_labels, k, counts)
-    _put_ends(counts, n_labels)
+    again = np.flatnonzero(np.isnan(log_z))
+    if len(again):
+        from widemargin.decoders.semimarkov_sums import new_segment_sums
+        from widemargin.structures.segment_searches import segment_sums  # rarely needed
+
+        one = some(scores, again)
+        part, found = Counts(one.starts, one.sizes, counts.own, shared[again]), np.empty(len(again))
+        segment_sums(one, 1, n_labels, new_segment_sums(int(one.sizes.max()), n_labels), found, part)
+        log_z[again], shared[again] = found, part.shared
     return Sums(log_z, counts)
-
-
-@kernel
-def _pairs_of(counts: Counts, k: int, n_labels: int) -> FloatMatrix:
-    """Room for the pairs of sequence k: a table for each position, or one for all."""
-    n, at_ends = counts.sizes[k], counts.shared.shape[1] - 2 * n_labels
-    pairs = counts.shared[k][:at_ends].reshape(at_ends // n_labels**2, n_labels, n_labels)
-    if at_ends == 0:
-        begin = counts.starts[k] + n * n_labels
-        pairs = counts.own[begin : begin + n * n_labels**2].reshape(n, n_labels, n_labels)
-    return pairs
-
-
-@kernel
-def _put_ends(counts: Counts, n_labels: int) -> None:
-    """Copy the probabilities of the first and the last position to those of first and last labels."""
-    at_begin = counts.shared.shape[1] - 2 * n_labels
-    for k in range(len(counts.sizes)):
-        if counts.sizes[k] > 0:
-            labels, shared = table_of(counts.own, counts.starts[k], counts.sizes[k], 1, n_labels), counts.shared[k]
-            for label in range(n_labels):
-                shared[at_begin + label] = labels[0, 0, label]
-                shared[at_begin + n_labels + label] = labels[-1, 0, label]
-
-
-@kernel
-def _by_logarithms(scores: Scores, n_labels: int, k: int, counts: Counts) -> float:
-    """The sums of sequence k, for scores of any size."""
-    one, n, room = segmented_of(scores, k, 1, n_labels), scores.sizes[k], new_segment_sums(scores.sizes[k], n_labels)
-    labels = table_of(counts.own, counts.starts[k], n, 1, n_labels)
-    return semimarkov_sums(one, room, labels, _pairs_of(counts, k, n_labels))
 
 
 @kernel
@@ -180,8 +154,8 @@ def _backward(
 
 
 @kernel
-def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, counts: FloatMatrix) -> None:
-    """counts[k, l] = Σ_{t>0} α_t-1[k] arrivals_t[l], four t at a time; t past the end count as zero."""
+def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, table: FloatMatrix, counts: FloatMatrix) -> None:
+    """counts[k, l] = T[k, l] Σ_{t>0} α_t-1[k] arrivals_t[l], four t at a time; t past the end count as zero."""
     n, n_labels = alpha.shape
     for k in range(n_labels):
         for label in range(n_labels):
@@ -198,6 +172,9 @@ def _add_pairs(alpha: FloatMatrix, arrivals: FloatMatrix, counts: FloatMatrix) -
             row = counts[k]
             for label in range(n_labels):
                 row[label] += (a0 * d0[label] + a1 * d1[label]) + (a2 * d2[label] + a3 * d3[label])
+    for k in range(n_labels):
+        for label in range(n_labels):
+            counts[k, label] *= table[k, label]
 
 
 @kernel
@@ -210,8 +187,9 @@ def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVe
         n, log_z[k] = counts.sizes[k], 0.0
         if n == 0:
             continue
-        one = sequence_of(exponentials, k, n_labels)
-        own, pairs = one.emission, _pairs_of(counts, k, n_labels)
+        one = segmented_of(exponentials, k, 1, n_labels)
+        found = tables_of(counts.own, counts.shared[k], counts.starts[k], n, 1, n_labels)
+        own, pairs, labels = one.segment.reshape(n, n_labels), found.transition, found.segment.reshape(n, n_labels)
         log_z[k] = tops[k] + _forward(own, one.transition, one.begin, alpha, c)
         if np.isnan(log_z[k]):
             continue
@@ -224,21 +202,13 @@ def _sums(exponentials: Scores, n_labels: int, tops: FloatVector, log_z: FloatVe
         log_z[k] += log(mass)
         if by_position:
             for t in range(1, n):
-                _add_pairs(alpha[t - 1 : t + 1], own[t - 1 : t + 1], pairs[t])
-                _times(one.transition[t], pairs[t])
+                _add_pairs(alpha[t - 1 : t + 1], own[t - 1 : t + 1], one.transition[t], pairs[t])
         else:
-            _add_pairs(alpha[:n], own, pairs[0])
-            _times(one.transition[0], pairs[0])
-        labels = table_of(counts.own, counts.starts[k], n, 1, n_labels)
+            _add_pairs(alpha[:n], own, one.transition[0], pairs[0])
         for t in range(n):
-            row = labels[t, 0]
+            row = labels[t]
             for label in range(n_labels):
                 row[label] = alpha[t, label] * beta[t, label]
             _scale(row)  # the sum is 1 up to rounding; a label without alternative has a probability of exactly 1
-
-
-@kernel
-def _times(table: FloatMatrix, counts: FloatMatrix) -> None:
-    for k in range(table.shape[0]):
-        for label in range(table.shape[1]):
-            counts[k, label] *= table[k, label]
+        for label in range(n_labels):
+            found.begin[label], found.end[label] = labels[0, label], labels[n - 1, label]

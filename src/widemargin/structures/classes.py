@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.decoders.log_sums import to_shares
+from widemargin.decoders.scores import to_shares
 from widemargin.structures.flat import Counts, Flat, Numbers, Scores
 from widemargin.structures.parts import Best, Sums
 

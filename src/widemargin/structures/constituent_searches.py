@@ -13,28 +13,23 @@ from widemargin.decoders.cky import (
     cell,
     fill,
     mark_of,
-    new_charts,
-    new_parts,
-    no_marks,
     put_halves,
     split_scores,
     tree_score,
 )
 from widemargin.decoders.cky_searches import cky_kbest, outside, tree_through
-from widemargin.decoders.cky_sums import Tables, exponentiated, inside_outside, inside_sums
-from widemargin.decoders.log_sums import draw_one
-from widemargin.structures.constituents import TreeScores, copy_of, marks_of, parts_of, spans_of
+from widemargin.decoders.cky_sums import ChartTables, exponentiated, inside_outside, inside_sums
+from widemargin.decoders.scores import draw_one
+from widemargin.structures.constituents import Scratch, TreeScores, copy_of, marks_of, parts_of, spans_of
 from widemargin.structures.flat import Counts, grown, longest_of
 
 
 @kernel
-def best_trees(
-    scores: TreeScores, nothing: FloatMatrix, k: int, n_nodes: int
-) -> tuple[IntVector, FloatVector, IntMatrix]:
+def best_trees(scores: TreeScores, scratch: Scratch, k: int, n_nodes: int) -> tuple[IntVector, FloatVector, IntMatrix]:
     """How many trees each sentence has, at most k; the scores and nodes of all, end to end."""
     # Each sentence writes where the one before it ended: sentences with fewer than k trees leave no holes.
+    nothing, room = scratch.nothing, scratch.room
     n_labels, halves = nothing.shape[1], len(nothing) == 0
-    room = new_parts(longest_of(scores.sizes), n_labels)
     counts, totals = np.ones(len(scores.sizes), dtype=np.int32), np.empty(len(scores.sizes) * k)
     nodes, write, found = np.empty((n_nodes * k, 3), dtype=np.int32), 0, 0
     for number in range(len(scores.sizes)):
@@ -52,16 +47,15 @@ def best_trees(
 
 
 @kernel
-def through_nodes(scores: TreeScores, nothing: FloatMatrix, best: FloatMatrix) -> None:
+def through_nodes(scores: TreeScores, scratch: Scratch, best: FloatMatrix) -> None:
     """Write a row for each span: the score of the best tree that has it as a node, for each label."""
-    longest, write = longest_of(scores.sizes), 0
-    room, outer = new_parts(longest, best.shape[1]), new_charts(longest, best.shape[1])
+    outer, write = scratch.charts, 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
         if n > 0:
-            parts = parts_of(scores, k, nothing)
-            filled = copy_of(parts, room)
-            fill(n, filled, no_marks())
+            parts = parts_of(scores, k, scratch.nothing)
+            filled = copy_of(parts, scratch.room)
+            fill(n, filled, scratch.unmarked)
             outside(n, parts, filled, outer)
             for at in range(len(parts.span)):
                 for label in range(best.shape[1]):
@@ -122,24 +116,24 @@ def _find_worst(
 
 @kernel
 def violating_trees(
-    scores: TreeScores, costs: TreeScores, nothing: FloatMatrix, gold: IntMatrix
+    scores: TreeScores, costs: TreeScores, scratch: Scratch, gold: IntMatrix
 ) -> tuple[FloatVector, IntMatrix]:
     """The error at each position, 0 where there is no violator, and the nodes of the violators, end to end."""
     # One inside and one outside pass serve all positions of a sentence; only violators are traced.
-    n_labels, longest = nothing.shape[1], longest_of(scores.sizes)
-    room, outer, errors = new_parts(longest, n_labels), new_charts(longest, n_labels), np.zeros(len(gold))
+    nothing, outer, unmarked = scratch.nothing, scratch.charts, scratch.unmarked
+    n_labels, errors = nothing.shape[1], np.zeros(len(gold))
     nodes, read, write = np.empty((64, 3), dtype=np.int32), 0, 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
         if n == 0:
             continue
         size, parts, of_nodes = 2 * n - 1, parts_of(scores, k, nothing), spans_of(costs, k, n_labels)
-        filled = copy_of(parts, room)
-        fill(n, filled, no_marks())
+        filled = copy_of(parts, scratch.room)
+        fill(n, filled, unmarked)
         outside(n, parts, filled, outer)
         productions = marks_of(costs, k, n_labels, len(nothing) == 0).productions
         marks = Marks(productions, np.full(len(productions), -np.inf))
-        gold_score = tree_score(gold[read : read + size], parts, no_marks())
+        gold_score = tree_score(gold[read : read + size], parts, unmarked)
         worst = _find_worst(n, of_nodes, gold_score, parts, filled, outer, marks)
         nodes = grown(nodes, write, size * size)
         for c in range(size):
@@ -155,10 +149,11 @@ def violating_trees(
 
 
 @kernel
-def sum_trees(scores: TreeScores, nothing: FloatMatrix, log_z: FloatVector, counts: Counts) -> None:
+def sum_trees(scores: TreeScores, scratch: Scratch, log_z: FloatVector, counts: Counts) -> None:
     """Write log Z, the probabilities of nodes and halves, and the expected numbers of rules of each sentence."""
+    nothing = scratch.nothing
     n_labels, halves = nothing.shape[1], len(nothing) == 0
-    scratch, unscored = new_charts(longest_of(scores.sizes), n_labels), np.empty((2, nothing.shape[0], n_labels))
+    unscored = np.empty((2, nothing.shape[0], n_labels))
     for k in range(len(scores.sizes)):
         begin, n = scores.starts[k], scores.sizes[k]
         n_cells = cell(0, n + 1)
@@ -173,7 +168,7 @@ def sum_trees(scores: TreeScores, nothing: FloatMatrix, log_z: FloatVector, coun
         span = counts.own[begin : begin + size].reshape(n_cells, n_labels)
         posteriors = TreeParts(span, left, right, rules[0], rules[1])
         marks = marks_of(scores, k, n_labels, halves)
-        log_z[k] = inside_outside(n, parts_of(scores, k, nothing), marks, posteriors, scratch)
+        log_z[k] = inside_outside(n, parts_of(scores, k, nothing), marks, posteriors, scratch.charts)
 
 
 @kernel
@@ -185,35 +180,34 @@ def _draw_label(inside: FloatVector, rule: FloatMatrix, parent: int, uniform: fl
 
 
 @kernel
-def sample_trees(scores: TreeScores, nothing: FloatMatrix, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
+def sample_trees(scores: TreeScores, scratch: Scratch, uniforms: FloatMatrix, outputs: IntMatrix) -> None:
     """Write a draw of every sentence to each row of `outputs`: an inside pass, then splits and labels downwards.
 
     `uniforms` has two random numbers between 0 and 1 for each node: for its label, and for its split.
     """
     # Nodes are in preorder, parents before children: one loop finds every node already drawn, without a stack.
-    n_labels, longest, write = nothing.shape[1], longest_of(scores.sizes), 0
-    scratch, terms = new_charts(longest, n_labels), np.empty(max(longest, n_labels))
+    charts, n_labels, write = scratch.charts, scratch.nothing.shape[1], 0
+    terms = np.empty(max(longest_of(scores.sizes), n_labels))
     for sentence in range(len(scores.sizes)):
         n = scores.sizes[sentence]
         if n == 0:
             continue
-        parts = parts_of(scores, sentence, nothing)
-        inside_sums(
-            n, parts, Tables(exponentiated(parts.left_rule), exponentiated(parts.right_rule)), no_marks(), scratch
-        )
+        parts = parts_of(scores, sentence, scratch.nothing)
+        tables = ChartTables(exponentiated(parts.left_rule), exponentiated(parts.right_rule))
+        inside_sums(n, parts, tables, scratch.unmarked, charts)
         for draw in range(len(outputs)):
             nodes, drawn = outputs[draw, write : write + 2 * n - 1], uniforms[draw, write : write + 2 * n - 1]
-            terms[:n_labels] = scratch.nodes[cell(0, n)]
+            terms[:n_labels] = charts.nodes[cell(0, n)]
             nodes[0, 0], nodes[0, 1], nodes[0, 2] = 0, n, draw_one(terms[:n_labels], drawn[0, 0])
             for r in range(len(nodes)):
                 i, j, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
                 if j - i == 1:
                     continue
                 for k in range(i + 1, j):
-                    terms[k - i - 1] = scratch.first[cell(i, k), label] + scratch.second[cell(k, j), label]
+                    terms[k - i - 1] = charts.first[cell(i, k), label] + charts.second[cell(k, j), label]
                 k = i + 1 + draw_one(terms[: j - i - 1], drawn[r, 1])
                 other = r + 2 * (k - i)
-                left = _draw_label(scratch.nodes[cell(i, k)], parts.left_rule, label, drawn[r + 1, 0], terms)
-                right = _draw_label(scratch.nodes[cell(k, j)], parts.right_rule, label, drawn[other, 0], terms)
+                left = _draw_label(charts.nodes[cell(i, k)], parts.left_rule, label, drawn[r + 1, 0], terms)
+                right = _draw_label(charts.nodes[cell(k, j)], parts.right_rule, label, drawn[other, 0], terms)
                 put_halves(nodes, r, k, left, right)
         write += 2 * n - 1

@@ -33,11 +33,20 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.decoders.cky import Marks, TreeParts, best_tree, cell, new_parts, put_marks, tree_score
-from widemargin.structures.flat import Counts, Flat, InUnits, Numbers, leading, longest_of
+from widemargin.decoders.cky import (
+    Charts,
+    Marks,
+    TreeParts,
+    best_tree,
+    cell,
+    new_charts,
+    new_parts,
+    no_marks,
+    put_marks,
+    tree_score,
+)
+from widemargin.structures.flat import Counts, Flat, InUnits, Numbers, leading
 from widemargin.structures.parts import Best, Sums
-
-NO_MARKS = Marks(np.empty((0, 4), dtype=np.int32), np.empty(0))
 
 
 class TreeScores(NamedTuple):
@@ -47,7 +56,16 @@ class TreeScores(NamedTuple):
     sizes: LongVector
     own: FloatVector
     shared: FloatVector
-    marks: Marks = NO_MARKS
+    marks: Marks = no_marks()
+
+
+class Scratch(NamedTuple):
+    """The scores of halves that have none, room for the parts and for other charts of a sentence, and no marks."""
+
+    nothing: FloatMatrix
+    room: TreeParts
+    charts: Charts
+    unmarked: Marks
 
 
 @kernel
@@ -80,29 +98,22 @@ def marks_of(scores: TreeScores, k: int, n_labels: int, halves: bool) -> Marks:
 
 
 @kernel
-def _copy(chart: FloatMatrix, copy: FloatMatrix) -> None:
-    for at in range(len(chart)):
-        for label in range(chart.shape[1]):
-            copy[at, label] = chart[at, label]
-
-
-@kernel
 def copy_of(parts: TreeParts, room: TreeParts) -> TreeParts:
     """The parts with their charts copied to `room`, because decoding overwrites them."""
-    _copy(parts.span, room.span)
-    _copy(parts.left, room.left)
-    _copy(parts.right, room.right)
+    for chart, copy in ((parts.span, room.span), (parts.left, room.left), (parts.right, room.right)):
+        for at in range(len(chart)):
+            for label in range(chart.shape[1]):
+                copy[at, label] = chart[at, label]
     return TreeParts(room.span, room.left, room.right, parts.left_rule, parts.right_rule)
 
 
 @kernel
-def _best(scores: TreeScores, nothing: FloatMatrix, nodes: IntMatrix) -> None:
-    n_labels, write = nothing.shape[1], 0
-    room = new_parts(longest_of(scores.sizes), n_labels)
+def _best(scores: TreeScores, scratch: Scratch, nodes: IntMatrix) -> None:
+    nothing, n_labels, write = scratch.nothing, scratch.nothing.shape[1], 0
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
         if n > 0:
-            parts = copy_of(parts_of(scores, k, nothing), room)
+            parts = copy_of(parts_of(scores, k, nothing), scratch.room)
             marks = marks_of(scores, k, n_labels, len(nothing) == 0)
             best_tree(n, parts, marks, nodes[write : write + 2 * n - 1])
             write += 2 * n - 1
@@ -192,10 +203,15 @@ class Constituents(Flat):
         longest = 0 if self.halves else int(sizes.max(initial=0))
         return np.zeros((longest * (longest + 1) // 2, self.n_labels))
 
+    def _scratch(self, sizes: LongVector) -> Scratch:
+        """Room for the longest sentence."""
+        longest, n_labels = int(sizes.max(initial=1)), self.n_labels
+        return Scratch(self._nothing(sizes), new_parts(longest, n_labels), new_charts(longest, n_labels), no_marks())
+
     def best(self, scores: TreeScores) -> IntMatrix:
         """The best trees (CKY)."""
         nodes = np.empty((self.lengths(scores.sizes).sum(), 3), dtype=np.int32)
-        _best(scores, self._nothing(scores.sizes), nodes)
+        _best(scores, self._scratch(scores.sizes), nodes)
         return nodes
 
     def total(self, scores: TreeScores, outputs: IntMatrix) -> FloatVector:
@@ -208,14 +224,14 @@ class Constituents(Flat):
         """The k best trees."""
         from widemargin.structures.constituent_searches import best_trees  # all but decoding is loaded when needed
 
-        return Best(*best_trees(scores, self._nothing(scores.sizes), k, int(self.lengths(scores.sizes).sum())))
+        return Best(*best_trees(scores, self._scratch(scores.sizes), k, int(self.lengths(scores.sizes).sum())))
 
     def through(self, scores: TreeScores) -> FloatMatrix:
         """A row for each span: the score of the best tree that has it as a node, for each label. Ignores marks."""
         from widemargin.structures.constituent_searches import through_nodes
 
         best = np.empty(((scores.sizes * (scores.sizes + 1) // 2).sum(), self.n_labels))
-        through_nodes(scores, self._nothing(scores.sizes), best)
+        through_nodes(scores, self._scratch(scores.sizes), best)
         return best
 
     def violators(self, scores: TreeScores, costs: TreeScores, gold: IntMatrix) -> tuple[FloatVector, IntMatrix]:
@@ -226,14 +242,14 @@ class Constituents(Flat):
         """
         from widemargin.structures.constituent_searches import violating_trees
 
-        return violating_trees(scores, costs, self._nothing(scores.sizes), gold)
+        return violating_trees(scores, costs, self._scratch(scores.sizes), gold)
 
     def sums(self, scores: TreeScores) -> Sums:
         """Inside–outside."""
         from widemargin.structures.constituent_searches import sum_trees
 
         log_z, counts = np.empty(len(scores.sizes)), self.no_counts(scores)
-        sum_trees(scores, self._nothing(scores.sizes), log_z, counts)
+        sum_trees(scores, self._scratch(scores.sizes), log_z, counts)
         return Sums(log_z, counts)
 
     def sample(self, scores: TreeScores, n: int, rng: np.random.Generator) -> IntMatrix:
@@ -242,7 +258,8 @@ class Constituents(Flat):
 
         n_nodes = self.lengths(scores.sizes).sum()
         outputs = np.empty((n, n_nodes, 3), dtype=np.int32)
-        sample_trees(scores, self._nothing(scores.sizes), np.asarray(rng.random((n, n_nodes, 2))), outputs)
+        uniforms = np.asarray(rng.random((n, n_nodes, 2)))
+        sample_trees(scores, self._scratch(scores.sizes), uniforms, outputs)
         return outputs
 
     def own(self, counts: Counts) -> FloatMatrix:

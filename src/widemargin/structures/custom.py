@@ -6,8 +6,20 @@
         def decode(self, x, w, y=None): ...     # argmax_ŷ ⟨w, φ(x, ŷ)⟩, plus error(y, ŷ) when the gold y is given
 
 That is all a solver needs. Two attributes are optional: `n_weights`, the length of w, by default taken from the
-features of the gold outputs; and `exact = False` for an approximate decoder, so that no gap is called proven. Optional
-methods are described in `structures.custom_positions`.
+features of the gold outputs; and `exact = False` for an approximate decoder, so that no gap is called proven.
+
+**Optional methods.** Position-wise slacks (`objectives.positions`) expect an output to be a sequence of positions whose
+error counts the wrong positions. A method `position_errors(y, y_hat)` may return the error of each position instead. An
+output that is not a sequence is one position with the error of the whole. In these two cases the best output that is
+wrong at a position need not be the worst violator, so nothing is proven unless all outputs are listed.
+
+These slacks need the best output that is wrong at a given position. At each position where the decoder's first answer
+is right, the decoder runs again, with one more keyword (Sarawagi & Gupta 2008, §4.3.3),
+
+        def decode(self, x, w, y=None, wrong_at=None): ...     # … with ŷ[wrong_at] ≠ y[wrong_at]
+
+If there are few outputs, `outputs(x)` may list them all, gold included. That gives the k best, exact slack scaling,
+position-wise slacks and probabilities for free.
 
 A structure with a latent part h of its outputs has one more method, and must say how long w is:
 
@@ -21,13 +33,16 @@ A structure with a latent part h of its outputs has one more method, and must sa
 `guess(x, y, rng)`, a random h, is optional; without it, random weights give the first completions.
 """
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from widemargin._types import FloatVector, IntVector, LongMatrix
-from widemargin.core.examples import Differences, Scale, per_example
+from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin.core.examples import Differences, Scale, at_positions, per_example
+from widemargin.core.products import inner
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.errors import DataError
 
@@ -54,6 +69,9 @@ class CustomExamples:
 
     `n_weights` is the length of w if earlier data have already fixed it.
     """
+
+    structure: Any
+    """The user's `CustomStructure`, with any of the optional methods."""
 
     work = None
 
@@ -154,22 +172,6 @@ def summed(indices: IntVector, values: FloatVector) -> SparseVector:
     return distinct[sums != 0].astype(np.int32), sums[sums != 0]
 
 
-class LatentStructure(Protocol):
-    """The methods that the user writes."""
-
-    def features(self, x: Any, y: Any, h: Any) -> Any:
-        """φ(x, y, h): a dict {index: value}, a pair (indices, values), or a dense vector."""
-
-    def error(self, y: Any, y_hat: Any, h_hat: Any) -> float:
-        """Δ: how wrong `y_hat` with `h_hat` is if `y` is right."""
-
-    def decode(self, x: Any, w: FloatVector, y: Any = None) -> tuple[Any, Any]:
-        """The pair (ŷ, ĥ) with the highest ⟨w, φ(x, ŷ, ĥ)⟩, plus error(y, ŷ, ĥ) when the gold `y` is given."""
-
-    def complete(self, x: Any, y: Any, w: FloatVector) -> Any:
-        """The h with the highest ⟨w, φ(x, y, h)⟩."""
-
-
 class _OfPairs:
     """A latent structure as one whose outputs are pairs (y, h)."""
 
@@ -232,3 +234,141 @@ class LatentCustomExamples(CustomExamples):
     def _given(self, batch: IntVector) -> list[tuple[Any, Any]]:
         assert self.golds is not None, "without gold outputs there is nothing to complete"
         return [(self.X[i], self.golds[i]) for i in batch.tolist()]
+
+
+class PositionalExamples(CustomExamples):
+    """Examples of a structure whose decoder can be told where to be wrong (`core.examples.Positions`)."""
+
+    @cached_property
+    def n_positions(self) -> LongVector:
+        """The number of positions of each example."""
+        return np.fromiter((len(self._position_errors(gold, gold)) for _, gold in self._pairs()), dtype=np.int64)
+
+    @property
+    def exact_violators(self) -> bool:
+        """Whether `violators` are proven to be the worst."""
+        # The best output that is wrong at c is the worst violator if all outputs wrong at c have the same L_c, as when
+        # wrong positions are counted. With the user's own errors, or errors of whole outputs, another may cost more.
+        return not hasattr(self.structure, "position_errors") and all(_is_sequence(gold) for _, gold in self._pairs())
+
+    def violators(self, w: FloatVector, batch: IntVector) -> Differences:
+        """The worst outputs that are wrong at each position."""
+        errors, wrong, outputs = [], [], []
+        for i in batch.tolist():
+            for error, output in self._worst(i, w):
+                errors.append(error)
+                if error > 0:
+                    wrong.append(i)
+                    outputs.append(output)
+        psi = self.difference(np.array(wrong, dtype=np.int32), outputs).psi
+        return at_positions(np.array(errors, dtype=np.float64), psi)
+
+    def _worst(self, i: int, w: FloatVector) -> Iterable[tuple[float, Any]]:
+        """For each position c of example i: L_c, or 0 without a violator, and the best output that is wrong there."""
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        x, gold, structure = self.X[i], self.y[i], self.structure
+        best = structure.decode(x, w)
+        errors = self._position_errors(gold, best)
+        for c in range(self.n_positions[i]):
+            output, error = best, errors[c]
+            if not error:
+                output = structure.decode(x, w, gold, wrong_at=c)
+                error = self._position_errors(gold, output)[c]
+            yield (error if self._distance(i, output, w) < 1.0 else 0.0), output
+
+    def _distance(self, i: int, output: Any, w: FloatVector) -> float:
+        """⟨w, ψ⟩."""
+        indices, values = self._psi(i, output)
+        return inner(values, w[indices])
+
+    def _position_errors(self, gold: Any, output: Any) -> Sequence[float]:
+        if hasattr(self.structure, "position_errors"):
+            errors: Sequence[float] = self.structure.position_errors(gold, output)
+            return errors
+        if not _is_sequence(gold):
+            return [self.structure.error(gold, output)]
+        if len(gold) != len(output):
+            raise DataError(
+                f"outputs of {len(gold)} and of {len(output)} positions cannot be compared position by position; "
+                "give the structure a method position_errors(y, y_hat)"
+            )
+        return [float(one != other) for one, other in zip(gold, output, strict=True)]
+
+
+def _is_sequence(output: Any) -> bool:
+    """Whether an output has positions that can be compared; a text is one position."""
+    return isinstance(output, Sequence | np.ndarray) and not isinstance(output, str)
+
+
+class EnumeratedExamples(PositionalExamples):
+    """Examples of a structure that lists all its outputs; every search looks at each of them."""
+
+    @property
+    def exact_violators(self) -> bool:
+        """True: all outputs are looked at."""
+        return True
+
+    def decode_best(
+        self, w: FloatVector, batch: IntVector, k: int, *, error_scale: Scale = 0.0
+    ) -> tuple[IntVector, list[Any]]:
+        """The `k` best outputs of each example (`core.examples.KBest`)."""
+        repeated, best = [], []
+        for i, scale in zip(batch.tolist(), per_example(error_scale, batch).tolist(), strict=True):
+            outputs, errors, distances = self._all(i, w)
+            for place in np.argsort(distances - scale * errors, kind="stable")[:k]:
+                repeated.append(i)
+                best.append(outputs[place])
+        return np.array(repeated, dtype=np.int32), best
+
+    def decode_slack(self, w: FloatVector, batch: IntVector) -> list[Any]:
+        """The worst outputs under slack scaling (`core.examples.ErrorCounts`)."""
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        worst = []
+        for i in batch.tolist():
+            outputs, errors, distances = self._all(i, w)
+            values = errors * (1.0 - distances)
+            worst.append(outputs[int(np.argmax(values))] if np.max(values) > 0 else self.y[i])
+        return worst
+
+    def expectation(self, w: FloatVector, batch: IntVector, *, error_scale: float = 0.0) -> Differences:
+        """−log p(gold) and φ(x, gold) − E[φ(x, y)], by summing over all outputs (`core.examples.Marginals`)."""
+        losses, rows = np.empty(len(batch)), []
+        for k, i in enumerate(batch.tolist()):
+            outputs, errors, distances = self._all(i, w)
+            scores = error_scale * errors - distances
+            weights = np.exp(scores - scores.max())
+            losses[k] = max(float(scores.max() + np.log(weights.sum())), 0.0)
+            parts = [self._psi(i, output) for output in outputs]
+            values = [p * psi for p, (_, psi) in zip(weights / weights.sum(), parts, strict=True)]
+            rows.append(summed(np.concatenate([indices for indices, _ in parts]), np.concatenate(values)))
+        return Differences(losses, as_rows(rows))
+
+    def _worst(self, i: int, w: FloatVector) -> Iterable[tuple[float, Any]]:
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        outputs, _, distances = self._all(i, w)
+        by_position = np.array([self._position_errors(self.y[i], output) for output in outputs]).T
+        for errors in by_position:
+            values = errors * (1.0 - distances)
+            place = int(np.argmax(values))
+            yield (float(errors[place]) if values[place] > 0 else 0.0), outputs[place]
+
+    def _all(self, i: int, w: FloatVector) -> tuple[list[Any], FloatVector, FloatVector]:
+        """All outputs of example i, their Δ, and their ⟨w, ψ⟩."""
+        outputs = list(self.structure.outputs(self.X[i]))
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        errors = np.array([self.structure.error(self.y[i], output) for output in outputs], dtype=np.float64)
+        return outputs, errors, np.array([self._distance(i, output, w) for output in outputs])
+
+
+def custom_examples(
+    structure: CustomStructure, X: Sequence[Any], y: Sequence[Any] | None = None, n_weights: int | None = None
+) -> CustomExamples:
+    """Training examples of a user's structure, with all abilities that its methods allow."""
+    kind = CustomExamples
+    if hasattr(structure, "complete"):
+        kind = LatentCustomExamples
+    elif hasattr(structure, "outputs"):
+        kind = EnumeratedExamples
+    elif "wrong_at" in inspect.signature(structure.decode).parameters:
+        kind = PositionalExamples
+    return kind(structure, X, y, n_weights)

@@ -6,36 +6,45 @@ Words are 1 … n and the root is 0; s is the sibling before m, or h if there is
 output is a code for each word, h · K + l with K labels. With S = n + 1, the parts of a sentence are, in this order,
 its labelled arcs ((h S + m) K + l), its siblings ((h S + s) S + m) and its grandparents ((h S + m) S + g).
 
-A wrong head costs something, and so does a wrong label at the right head (`ArcCosts`):
+A wrong head costs something, and so does a wrong label at the right head (`costs.ArcCosts`):
 
     Δ(y) = Σ_m head_cost [h_m wrong] + label_cost [h_m right, l_m wrong]
 
-The label of an arc changes only the score of that arc. So labels are chosen, or summed over, before any tree is
-decoded.
+The label of an arc changes only the score of that arc. So labels are chosen before any tree is decoded, or summed over:
 
-The recursions are those of `decoders`: Eisner, grandsiblings, arborescence. Here they run over a batch.
+    score(h, m) = log Σ_l exp(arcs[h, m, l]),   share(l | h, m) = exp(arcs[h, m, l] − score(h, m))
+
+Sums over trees with these scores give p(h, m): inside–outside, or the matrix-tree theorem for trees with crossing arcs.
+A label of an arc has the probability p(h, m) · share(l | h, m). There are no sums over trees with scores of
+grandparents.
+
+The recursions are those of `decoders`. Here they run over a batch.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
+from widemargin.decoders.arborescence import Elimination, matrix_tree, new_elimination
 from widemargin.decoders.eisner import sibling_of
-from widemargin.decoders.top import highest
+from widemargin.decoders.eisner_sums import SumChart, eisner_sums, new_sum_chart
+from widemargin.decoders.scores import highest, to_shares
 from widemargin.decoders.tree_kbest import (
     GRANDSIBLINGS,
     NON_PROJECTIVE,
     PROJECTIVE,
     SIBLINGS,
+    TreeScratch,
     decode_tree,
     new_tree_scratch,
     tree_kbest,
 )
-from widemargin.structures.flat import Flat, InUnits, Numbers, Scores, longest_of
-from widemargin.structures.parts import Best
+from widemargin.structures.flat import Counts, Flat, Numbers, Scores, leading, longest_of
+from widemargin.structures.parts import Best, Sums
 
 Order = int | str
 WITH_GRANDPARENTS = "grandsiblings"
@@ -61,24 +70,15 @@ class Sentence(NamedTuple):
 
 
 @kernel
-def triples_of(kind: int) -> int:
-    """How many kinds of triples are scored: 1 for siblings, 2 with grandparents."""
-    return 2 if kind == GRANDSIBLINGS else (1 if kind == SIBLINGS else 0)
-
-
-@kernel
-def _cube(own: FloatVector, at: int, size: int) -> FloatMatrix:
-    return own[at : at + size**3].reshape(size, size, size)
-
-
-@kernel
 def sentence_of(scores: Scores, k: int, n_labels: int, kind: int) -> Sentence:
     """The scores of sentence k."""
-    size, at, n_triples = scores.sizes[k] + 1, scores.starts[k], triples_of(kind)
-    arcs = scores.own[at : at + size * size * n_labels].reshape(size, size, n_labels)
-    at += size * size * n_labels
-    siblings = _cube(scores.own, at, size if n_triples > 0 else 0)
-    grandparents = _cube(scores.own, at + size**3, size if n_triples > 1 else 0)
+    size, begin = scores.sizes[k] + 1, scores.starts[k]
+    one, other = size if kind >= SIBLINGS else 0, size if kind == GRANDSIBLINGS else 0
+    at_siblings = begin + size * size * n_labels
+    at_grandparents = at_siblings + one**3
+    arcs = scores.own[begin:at_siblings].reshape(size, size, n_labels)
+    siblings = scores.own[at_siblings:at_grandparents].reshape(one, one, one)
+    grandparents = scores.own[at_grandparents : at_grandparents + other**3].reshape(other, other, other)
     return Sentence(arcs, siblings, grandparents)
 
 
@@ -93,10 +93,11 @@ def _choose_labels(labelled: FloatMatrix, arcs: FloatMatrix, labels: IntMatrix) 
 
 
 @kernel
-def _best(scores: Scores, kind: int, single_root: bool, n_labels: int, outputs: IntVector) -> None:
-    longest = longest_of(scores.sizes)
-    scratch, write = new_tree_scratch(longest, kind), 0
-    room, names = np.empty((longest + 1) ** 2), np.empty((longest + 1) ** 2, dtype=np.int32)
+def _best(
+    scores: Scores, kind: int, single_root: bool, n_labels: int, scratch: TreeScratch, outputs: IntVector
+) -> None:
+    size, write = longest_of(scores.sizes) + 1, 0
+    room, names = np.empty(size * size), np.empty(size * size, dtype=np.int32)
     for k in range(len(scores.sizes)):
         n = scores.sizes[k]
         if n == 0:
@@ -113,9 +114,9 @@ def _best(scores: Scores, kind: int, single_root: bool, n_labels: int, outputs: 
 
 @kernel
 def _best_k(
-    scores: Scores, kind: int, single_root: bool, n_labels: int, k: int
+    scores: Scores, kind: int, single_root: bool, n_labels: int, scratch: TreeScratch, k: int
 ) -> tuple[IntVector, FloatVector, IntVector]:
-    scratch, n_sentences = new_tree_scratch(longest_of(scores.sizes), kind), len(scores.sizes)
+    n_sentences = len(scores.sizes)
     counts, totals = np.ones(n_sentences, dtype=np.int32), np.zeros(n_sentences * k)
     outputs, write, found = np.empty(k * scores.sizes.sum(), dtype=np.int32), 0, 0
     for number in range(n_sentences):
@@ -135,7 +136,7 @@ def _best_k(
 def _parts(sizes: LongVector, kind: int, n_labels: int, outputs: IntVector) -> tuple[LongVector, LongVector]:
     """At each word its arc, then the sibling and the grandparent if they are scored."""
     # A word whose head is the root has no grandparent, but keeps its place (−1): trees are compared place by place.
-    n_triples, longest, write = triples_of(kind), longest_of(sizes), 0
+    n_triples, longest, write = max(kind - NON_PROJECTIVE, 0), longest_of(sizes), 0
     indptr, numbers = np.zeros(len(sizes) + 1, np.int64), np.empty((1 + n_triples) * len(outputs), np.int64)
     all_heads, all_before = np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int32)
     read = 0
@@ -178,12 +179,13 @@ def _violators(
     kind: int,
     single_root: bool,
     n_labels: int,
+    scratch: TreeScratch,
     gold: IntVector,
     gold_scores: FloatVector,
     outputs: IntVector,
 ) -> tuple[FloatVector, int]:
     """The errors of the violators of all words, and the end of the violators' codes in `outputs`."""
-    scratch, errors = new_tree_scratch(longest_of(scores.sizes), kind), np.zeros(len(gold))
+    errors = np.zeros(len(gold))
     read = write = 0
     for k in range(len(scores.sizes)):
         n, right = scores.sizes[k], gold[read : read + scores.sizes[k]]
@@ -241,7 +243,7 @@ class Dependencies(Flat):
     @property
     def n_triples(self) -> int:
         """How many kinds of triples are scored: siblings, and grandparents."""
-        return int(triples_of(self.kind))
+        return max(self.kind - NON_PROJECTIVE, 0)
 
     def n_own(self, sizes: LongVector) -> LongVector:
         """Labelled arcs and triples."""
@@ -262,12 +264,12 @@ class Dependencies(Flat):
     def best(self, scores: Scores) -> IntVector:
         """The best trees."""
         outputs = np.empty(scores.sizes.sum(), dtype=np.int32)
-        _best(scores, self.kind, self.single_root, self.n_labels, outputs)
+        _best(scores, *self._given(scores), outputs)
         return outputs
 
     def best_k(self, scores: Scores, k: int) -> Best:
         """The k best trees with labels."""
-        return Best(*_best_k(scores, self.kind, self.single_root, self.n_labels, k))
+        return Best(*_best_k(scores, *self._given(scores), k))
 
     def violators(self, scores: Scores, costs: Scores, gold: IntVector) -> tuple[FloatVector, IntVector]:
         """The worst trees that are wrong at each word (Sarawagi & Gupta 2008, §4.3.3).
@@ -277,82 +279,65 @@ class Dependencies(Flat):
         wrong label at c, or the best tree without the gold arc: decoding runs again with that arc forbidden.
         """
         outputs, totals = np.empty(int((scores.sizes**2).sum()), dtype=np.int32), self.total(scores, gold)
-        given = self.kind, self.single_root, self.n_labels
-        errors, end = _violators(scores, costs, *given, gold, totals, outputs)
+        errors, end = _violators(scores, costs, *self._given(scores), gold, totals, outputs)
         return errors, outputs[:end]
 
-
-@kernel
-def cost_row(code: int, head: int, costs: FloatVector, scale: float, row: FloatVector) -> None:
-    """Write the costs of all labels of an arc from this head; `code` is that of the gold arc, −1 for none."""
-    right = code // len(row) == head
-    cost = scale * costs[1 if right else 0]
-    for label in range(len(row)):
-        row[label] = cost
-    if right:
-        row[code % len(row)] = 0.0
+    def _given(self, scores: Scores) -> tuple[int, bool, int, TreeScratch]:
+        """The arguments that all searches have."""
+        scratch = new_tree_scratch(int(scores.sizes.max(initial=1)), self.kind)
+        return self.kind, self.single_root, self.n_labels, scratch
 
 
 @kernel
-def _fill(
-    indptr: LongVector,
-    gold: IntVector,
+def _sums(
+    scores: Scores,
+    kind: int,
+    single_root: bool,
     n_labels: int,
-    costs: FloatVector,
-    batch: IntVector,
-    scales: FloatVector,
-    n_own: LongVector,
-    room: Scores,
+    chart: SumChart,
+    elimination: Elimination,
+    counts: Scores,
+    log_z: FloatVector,
 ) -> None:
-    for k in range(len(batch)):
-        first, size = indptr[batch[k]], room.sizes[k] + 1
-        own = room.own[room.starts[k] : room.starts[k] + n_own[k]]
+    """Write the probabilities of all parts to `counts`, which may be the scores themselves."""
+    # Labels are summed out of each arc first; its probability is then divided among them in proportion.
+    for k in range(len(scores.sizes)):
+        size, one = scores.sizes[k] + 1, sentence_of(scores, k, n_labels, kind)
+        shares = sentence_of(counts, k, n_labels, kind)
+        arcs, found = np.empty((size, size)), np.zeros((size, size))
+        for h in range(size):
+            for m in range(1, size):
+                arcs[h, m] = to_shares(one.arcs[h, m], shares.arcs[h, m]) if h != m else -inf
+        log_z[k], pairs = 0.0, np.zeros(one.siblings.shape)
+        if size > 1 and kind == NON_PROJECTIVE:
+            log_z[k] = matrix_tree(arcs, single_root, elimination, found)
+        elif size > 1:
+            log_z[k] = eisner_sums(arcs, one.siblings, single_root, chart, found, pairs)
+        shares.siblings[:] = pairs
         for h in range(size):
             for m in range(size):
-                code, at = gold[first + m - 1] if m > 0 and scales[k] != 0.0 else -1, (h * size + m) * n_labels
-                cost_row(code, h, costs, scales[k], own[at : at + n_labels])
-        for at in range(size * size * n_labels, len(own)):
-            own[at] = 0.0
+                row = shares.arcs[h, m]
+                for label in range(n_labels):  # the places of impossible arcs were never filled in
+                    row[label] = found[h, m] * row[label] if found[h, m] > 0.0 else 0.0
 
 
-@kernel
-def _errors(
-    indptr: LongVector, gold: IntVector, n_labels: int, costs: FloatVector, batch: IntVector, outputs: IntVector
-) -> FloatVector:
-    errors, read = np.zeros(len(batch)), 0
-    for k in range(len(batch)):
-        for t in range(indptr[batch[k]], indptr[batch[k] + 1]):
-            if gold[t] // n_labels != outputs[read] // n_labels:
-                errors[k] += costs[0]
-            elif gold[t] != outputs[read]:
-                errors[k] += costs[1]
-            read += 1
-    return errors
+@dataclass(frozen=True, slots=True)
+class SummedDependencies(Dependencies):
+    """Dependency trees that can be summed over: all but those with grandparents."""
+
+    def sums(self, scores: Scores, *, over: bool = False) -> Sums:
+        """Probabilities of labelled arcs and siblings; `over` writes them over the scores, to save memory."""
+        found, log_z = scores if over else self.room(scores.sizes), np.empty(len(scores.sizes))
+        longest, crossing = int(scores.sizes.max(initial=1)), self.kind == NON_PROJECTIVE
+        scratch = new_sum_chart(0 if crossing else longest), new_elimination(longest if crossing else 0)
+        _sums(scores, self.kind, self.single_root, self.n_labels, *scratch, found, log_z)
+        return Sums(log_z, Counts(found.starts, found.sizes, found.own, np.empty((len(log_z), 0))))
+
+    def own(self, counts: Counts) -> FloatMatrix:
+        """A row for each arc, by head, then by modifier, with its labels."""
+        return leading(counts, (counts.sizes + 1) ** 2 * self.n_labels, self.n_labels)
 
 
-class ArcCosts(InUnits):
-    """Costs of arcs and labels (`structures.parts.Costs`); triples cost nothing.
-
-    Parameters
-    ----------
-    indptr : (n + 1,) where each sentence begins among the words
-    gold : the code of each word's arc; empty without gold
-    structure : the kind of trees
-    costs : of a wrong head, and of a wrong label at the right head
-    """
-
-    def __init__(self, indptr: LongVector, gold: IntVector, structure: Dependencies, costs: FloatVector) -> None:
-        self.indptr, self.gold, self.structure, self.costs = indptr, gold, structure, costs
-
-    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
-        """Write the costs of arcs with their labels, times each example's scale."""
-        n_labels, n_own = self.structure.n_labels, self.structure.n_own(room.sizes)
-        _fill(self.indptr, self.gold, n_labels, self.costs, batch, scales, n_own, room)
-
-    def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
-        """The errors of trees laid end to end."""
-        return _errors(self.indptr, self.gold, self.structure.n_labels, self.costs, batch, outputs)
-
-    def most(self) -> FloatVector:
-        """The error with all heads wrong."""
-        return np.diff(self.indptr) * float(self.costs.max())
+def dependencies(n_labels: int, kind: int, single_root: bool) -> Dependencies:
+    """Dependency trees of this kind, with sums unless grandparents are scored."""
+    return (Dependencies if kind == GRANDSIBLINGS else SummedDependencies)(n_labels, kind, single_root)

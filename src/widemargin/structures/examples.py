@@ -264,7 +264,8 @@ class WithSums(PartExamples):
 
     def totals(self, batches: Sequence[IntVector], error_scale: float) -> "PartTotals | None":
         """Sums over all examples; None if the features have no quicker way than a row for each example."""
-        summed = self.features.summed(batches)
+        accumulator = getattr(self.features, "summed", None)
+        summed = None if accumulator is None else accumulator(batches)
         return None if summed is None else PartTotals(self, summed, batches, error_scale)
 
     def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:

@@ -1,6 +1,6 @@
-"""Clusters as the trees of latent spanning forests (Yu & Joachims 2009, §5.2).
+"""Clusters: the trees of latent spanning forests (Yu & Joachims 2009), or sets scored by all pairs inside them.
 
-A clustering y of the items of a document is the set of trees of a forest h of links, and
+**Forests** (§5.2). A clustering y of the items of a document is the set of trees of a forest h of links, and
 
     ⟨w, φ(x, y, h)⟩ = Σ_{(i,j) ∈ h} ⟨w, x_ij⟩
     Δ(y, ŷ, ĥ)      = m(y) − Σ_{(i,j) ∈ ĥ} l(i, j),   l = 1 inside a cluster of y, −r across        (8)
@@ -13,6 +13,14 @@ that many links, hence for every completion.
 Every search is a spanning forest of greatest weight (`decoders.kruskal`). Prediction takes the pairs with
 ⟨w, x_ij⟩ > 0, loss-augmented decoding the pairs with ⟨w, x_ij⟩ − scale · l(i, j) > 0, and completion all pairs inside
 clusters of y.
+
+**Correlation clustering** (Finley & Joachims 2005). All pairs of a cluster count, and nothing is latent.
+
+    ⟨w, φ(x, y)⟩ = Σ ⟨w, x_ij⟩ over the pairs inside clusters of y
+    Δ(y, ŷ)      = 100 / N · (pairs inside clusters of y that ŷ parts + r · pairs across that ŷ joins)
+
+N is the number of pairs of the document, so with r = 1 this is the pair loss in percent. Pairs that are not given do
+not count. Decoding is greedy (`decoders.kruskal`) and may miss the maximum, so no gap counts as proven.
 
 The parts of a document are its pairs, each with a row of features x_ij. Each document has its own list of pairs, so its
 "size" is its number, by which the pairs are found. Pairs that are not given have no features and cannot be linked
@@ -27,17 +35,18 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
+from widemargin.core.checks import check_memory
 from widemargin.core.sparse import Rows, boundaries, distinct_entries, sums
-from widemargin.decoders.kruskal import Flags, components, spanning_forest
+from widemargin.decoders.kruskal import Flags, agglomerate, components, spanning_forest
 from widemargin.errors import DataError
 from widemargin.structures.costs import KindCosts
-from widemargin.structures.examples import WithLimits
-from widemargin.structures.flat import NOTHING, Flat, Numbers, Scores
+from widemargin.structures.examples import PartExamples, WithLimits
+from widemargin.structures.flat import NOTHING, Flat, Numbers, Scores, places_of
 from widemargin.structures.part_rows import PartFeatures
 from widemargin.structures.parts import Features
 
 
-class Layout(NamedTuple):
+class PairLayout(NamedTuple):
     """The items and the pairs of `Documents`, without features."""
 
     items: LongVector
@@ -64,7 +73,7 @@ class ItemPairs(Protocol):
     """Documents whose pairs have scores that are linear in w."""
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PairLayout:
         """Items and pairs."""
 
     def checked(self, n_weights: int) -> Features:
@@ -84,9 +93,9 @@ class Documents(NamedTuple):
     features: Rows
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PairLayout:
         """Items and pairs."""
-        return Layout(self.items, self.pairs, self.first, self.second)
+        return PairLayout(self.items, self.pairs, self.first, self.second)
 
     def checked(self, n_weights: int) -> "PairRows":
         """The features of all pairs."""
@@ -97,7 +106,7 @@ class Documents(NamedTuple):
 class Linked(Flat):
     """Structures whose outputs are sets of pairs."""
 
-    layout: Layout
+    layout: PairLayout
 
     def n_own(self, documents: LongVector) -> LongVector:
         """The number of pairs."""
@@ -110,9 +119,8 @@ class Linked(Flat):
 
     def parts(self, documents: LongVector, outputs: Any) -> Numbers:
         """The pairs of an output."""
-        indptr, flags = boundaries(self.n_own(documents)), self.flags(documents, outputs)
-        numbers = np.arange(len(flags)) - np.repeat(indptr[:-1], np.diff(indptr))
-        return Numbers(indptr, np.where(flags != 0, numbers, -1))
+        n_own, flags = self.n_own(documents), self.flags(documents, outputs)
+        return Numbers(boundaries(n_own), np.where(flags != 0, places_of(0 * n_own, n_own), -1))
 
 
 class PairRows(PartFeatures):
@@ -139,7 +147,7 @@ class PairRows(PartFeatures):
 
 
 @kernel
-def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: FloatVector, above: float) -> Flags:
+def _forests(layout: PairLayout, documents: LongVector, starts: LongVector, own: FloatVector, above: float) -> Flags:
     """The forests of greatest weight among the pairs with a score greater than `above`."""
     # Pairs below the threshold are dropped before Kruskal's algorithm sorts: often they are most of the pairs.
     room = most = layout.pairs[0]
@@ -163,17 +171,12 @@ def _forests(layout: Layout, documents: LongVector, starts: LongVector, own: Flo
 
 
 @kernel
-def _trees(layout: Layout, batch: IntVector, outputs: Flags) -> IntVector:
-    room = layout.items[0]
-    for i in batch:
-        room += layout.items[i + 1] - layout.items[i]
-    clusters = np.empty(room, dtype=np.int32)
-    at = write = 0
-    for i in batch:
-        begin, end, n = layout.pairs[i], layout.pairs[i + 1], layout.items[i + 1] - layout.items[i]
-        flags = outputs[at : at + end - begin]
-        clusters[write : write + n] = components(layout.first[begin:end], layout.second[begin:end], flags, n)
-        at, write = at + end - begin, write + n
+def _trees(layout: PairLayout, outputs: Flags) -> IntVector:
+    clusters = np.empty(layout.items[-1], dtype=np.int32)
+    for i in range(len(layout.items) - 1):
+        begin, end, first, last = layout.pairs[i], layout.pairs[i + 1], layout.items[i], layout.items[i + 1]
+        flags = outputs[begin:end]
+        clusters[first:last] = components(layout.first[begin:end], layout.second[begin:end], flags, last - first)
     return clusters
 
 
@@ -254,6 +257,86 @@ class ForestExamples(WithLimits):
         broken: BoolVector = self.most_right < np.diff(self.layout.items) - np.array(n_clusters)
         return {"pairs that would hold a cluster together are not given": broken}
 
-    def trees(self, batch: IntVector, outputs: Flags) -> IntVector:
-        """The clusters that forests stand for: a number per item, from 0 in each document."""
-        return _trees(self.layout, batch, outputs)
+    def trees(self, outputs: Flags) -> IntVector:
+        """The clusters that forests of all documents stand for: a number per item, from 0 in each document."""
+        return _trees(self.layout, outputs)
+
+
+PERCENT = 100.0
+
+
+@kernel
+def _merge_greedily(
+    layout: PairLayout, documents: LongVector, starts: LongVector, own: FloatVector, clusters: IntVector
+) -> None:
+    at = 0
+    for k in range(len(documents)):
+        i = documents[k]
+        n, begin = layout.items[i + 1] - layout.items[i], layout.pairs[i]
+        gains = np.zeros((n, n))
+        for pair in range(begin, layout.pairs[i + 1]):
+            one, other = layout.first[pair], layout.second[pair]
+            gains[one, other] = gains[other, one] = gains[one, other] + own[starts[k] + pair - begin]
+        clusters[at : at + n] = agglomerate(gains)
+        at += n
+
+
+@kernel
+def _mark_joined(layout: PairLayout, documents: LongVector, clusters: IntVector, joined: Flags) -> None:
+    at = write = 0
+    for i in documents:
+        for pair in range(layout.pairs[i], layout.pairs[i + 1]):
+            joined[write] = clusters[at + layout.first[pair]] == clusters[at + layout.second[pair]]
+            write += 1
+        at += layout.items[i + 1] - layout.items[i]
+
+
+class Partitions(Linked):
+    """Clusters scored by all pairs inside them; outputs hold the number of each item's cluster."""
+
+    __slots__ = ()
+
+    def lengths(self, documents: LongVector) -> LongVector:
+        """The number of items."""
+        n_items: LongVector = self.layout.items[documents + 1] - self.layout.items[documents]
+        return n_items
+
+    def flags(self, documents: LongVector, outputs: IntVector) -> Flags:
+        """1 for the pairs inside clusters."""
+        joined = np.empty(self.n_own(documents).sum(), dtype=np.int8)
+        _mark_joined(self.layout, documents, outputs, joined)
+        return joined
+
+    def best(self, scores: Scores) -> IntVector:
+        """A good clustering of each document."""
+        clusters = np.empty(self.lengths(scores.sizes).sum(), dtype=np.int32)
+        _merge_greedily(self.layout, scores.sizes, scores.starts, scores.own, clusters)
+        return clusters
+
+
+class CorrelationExamples(PartExamples):
+    """Documents with their gold clusters (or without, for prediction only); parameters as for `ForestExamples`."""
+
+    exact = False
+
+    def __init__(
+        self, documents: Documents, n_features: int, clusters: IntVector | None = None, *, penalty: float = 1.0
+    ) -> None:
+        features, self.layout = documents.checked(n_features), documents.layout
+        sizes = np.diff(documents.items)
+        check_memory(8.0 * sizes**2, "correlation clustering", 'Use decoder="forest".', "document")
+        features.work = features.work + sizes**2 / 200.0
+        structure, inside = Partitions(self.layout), self.layout.within(clusters)
+        costs = KindCosts(
+            structure,
+            features.sizes,
+            (~inside).view(np.int8),
+            np.array([-1.0, float(penalty)]),
+            sums(inside, documents.pairs),
+            PERCENT / np.maximum(np.diff(documents.pairs), 1),
+        )
+        super().__init__(structure, features, costs, np.empty(0, dtype=np.int32) if clusters is None else clusters)
+
+    def trees(self, outputs: IntVector) -> IntVector:
+        """The outputs, which are clusters already (`ForestExamples.trees`)."""
+        return outputs

@@ -6,26 +6,87 @@ from its slot on. Kernels of a task enumerate the slots of its parts; this modul
 Sparse coefficients (gold minus an output) become entries of a draft, which are coalesced at the end (`push`). If every
 part has a coefficient, a sentence has hundreds of thousands of additions. They go to a vector as long as w (`Sink`),
 which also notes where anything was added; only these places are read and cleared afterwards. A sink without a vector
-only notes which weights the features have.
+only notes which weights the features have: as the runs of features may overlap, these are all blocks of `BLOCK`
+weights that contain any of them, each block once.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
+from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.cut_store import BYTES_PER_ENTRY
+from widemargin.core.examples import BLOCK
 from widemargin.core.sparse import NO_ROWS, Draft, Rows
 from widemargin.structures.flat import NOTHING, Counts
-from widemargin.structures.support import Found, block_runs, note, nothing_found
 
 NEGLIGIBLE = 1e-13
 """Coefficients up to this are left out: a weight loses less than it would to rounding, and almost all parts have a
 probability near 0."""
 
 NOWHERE = np.empty(0, dtype=np.int32)
+
+
+class Found(NamedTuple):
+    """Which blocks of weights were `seen`, and `blocks`: their numbers in the order in which they were found."""
+
+    seen: BoolVector
+    blocks: IntVector
+
+
+def nothing_found(n_weights: int) -> Found:
+    """No blocks yet."""
+    n_blocks = -(-n_weights // BLOCK)
+    return Found(np.zeros(n_blocks, dtype=np.bool_), np.empty(n_blocks + 1, dtype=np.int32))
+
+
+@kernel
+def note(begin: int, width: int, found: Found, n: int) -> int:
+    """Append the blocks of `width` weights from `begin` on to the first `n` found; return how many there are now.
+
+    Blocks seen before are written, too, and the next overwrites them: a branch would be unpredictable.
+    """
+    for block in range(begin // BLOCK, (begin + width - 1) // BLOCK + 1):
+        found.blocks[np.uint64(n)] = block
+        n += 0 if found.seen[np.uint64(block)] else 1
+        found.seen[np.uint64(block)] = True
+    return n
+
+
+@kernel
+def block_runs(blocks: IntVector, n_weights: int) -> LongMatrix:
+    """The weights of blocks as runs [begin, end)."""
+    runs = np.empty((len(blocks), 2), dtype=np.int64)
+    for k in range(len(blocks)):
+        runs[k, 0] = int(blocks[k]) * BLOCK
+        runs[k, 1] = min(runs[k, 0] + BLOCK, n_weights)
+    return runs
+
+
+@kernel
+def add_rows(table: FloatVector, slots: IntVector, row: FloatVector) -> None:
+    """row[l] += Σ over slots of table[slot + l].
+
+    Fetching takes most of the time. Several features are added at once because their fetches overlap.
+    """
+    # Unsigned indices skip the check for negative ones.
+    k, n = 0, len(slots)
+    while k + 4 <= n:
+        a, b, c, d = int(slots[k]), int(slots[k + 1]), int(slots[k + 2]), int(slots[k + 3])
+        for label in range(len(row)):
+            two = table[np.uint64(a + label)] + table[np.uint64(b + label)]
+            row[np.uint64(label)] += two + (table[np.uint64(c + label)] + table[np.uint64(d + label)])
+        k += 4
+    if k + 2 <= n:
+        a, b = int(slots[k]), int(slots[k + 1])
+        for label in range(len(row)):
+            row[np.uint64(label)] += table[np.uint64(a + label)] + table[np.uint64(b + label)]
+        k += 2
+    if k < n:
+        a = int(slots[k])
+        for label in range(len(row)):
+            row[np.uint64(label)] += table[np.uint64(a + label)]
 
 
 @kernel
@@ -182,9 +243,6 @@ class HashedFeatures:
         self._spare.append(sink)
         end = psi.indptr[-1]
         return Rows(psi.indptr, psi.indices[:end], psi.values[:end])
-
-    def summed(self, batches: Sequence[IntVector]) -> None:
-        """None: rows are as fast."""
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of all features of the batch's parts."""

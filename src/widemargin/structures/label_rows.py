@@ -12,7 +12,6 @@ probability, each feature has a whole row of entries. Then the distinct features
 summed, so that no single entry is looked up.
 """
 
-from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -24,7 +23,7 @@ from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features, coalesce, new_table
 from widemargin.structures.flat import Counts, Parts, Scores
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 
 
 @kernel
@@ -373,10 +372,6 @@ class LabelRows:
             if len(rows.indptr) > 1:
                 entries += 2.0 * np.diff(rows.indptr[self.indptr])
         return entries
-
-    def summed(self, batches: Sequence[IntVector]) -> Any:
-        """None: rows are as fast."""
-        return None
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those that all examples share."""

@@ -4,9 +4,10 @@
 
 The rows and costs of all examples stand end to end, in the order of the numbers of parts. Each part that examples share
 has a weight, at the end of w. Your own structure needs no other features and costs.
+
+`distinct` and `runs` say which weights decoding reads, for all features that are numbered.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,37 @@ from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, sums, with_room
 from widemargin.errors import DataError
-from widemargin.structures.flat import Counts, Flat, InUnits, Parts, Scores
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.flat import Counts, Flat, InUnits, Parts, Scores, places_of
+
+
+@kernel
+def distinct(features: Rows, indptr: LongVector, batch: IntVector) -> IntVector:
+    """The features that occur anywhere in the rows of the batch's examples, in the order of their first appearance."""
+    # A hash table of the batch's size: sorting would cost more, and a mark for every feature would be as long as w.
+    most = features.indptr[0]
+    for i in batch:
+        most += features.indptr[indptr[i + 1]] - features.indptr[indptr[i]]
+    table = new_table(most)
+    mask = len(table) - 1
+    found = np.empty(most, dtype=np.int32)
+    n = 0
+    for i in batch:
+        for k in range(features.indptr[indptr[i]], features.indptr[indptr[i + 1]]):
+            feature = features.indices[k]
+            h = (int(feature) * 40503) & mask
+            while table[h] >= 0 and table[h] != feature:
+                h = (h + 1) & mask
+            if table[h] < 0:
+                table[h] = feature
+                found[n] = feature
+                n += 1
+    return found[:n]
+
+
+def runs(numbers: IntVector, width: int, offset: int) -> LongMatrix:
+    """The runs of weights of the features with these `numbers`, `width` weights each, from `offset` on."""
+    begin = offset + numbers.astype(np.int64) * width
+    return np.stack([begin, begin + width], axis=1)
 
 
 @kernel
@@ -107,16 +137,12 @@ class PartFeatures:
             np.concatenate([counts.own[begin : begin + n], shared])
             for begin, n, shared in zip(counts.starts, n_own, counts.shared, strict=True)
         ]
-        indptr = boundaries(n_own + self.n_shared)
-        numbers = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr))
-        return self.gather(batch, Parts(indptr, numbers, np.concatenate(rows)))
+        n_parts = n_own + self.n_shared
+        return self.gather(batch, Parts(boundaries(n_parts), places_of(0 * n_parts, n_parts), np.concatenate(rows)))
 
     def most_entries(self) -> FloatVector:
         """The number of all entries of each example."""
         return np.diff(self.rows.indptr[self.places]) + float(self.n_shared)
-
-    def summed(self, batches: Sequence[IntVector]) -> None:
-        """None: rows are as fast."""
 
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of shared parts."""
@@ -143,8 +169,7 @@ class PartCosts(InUnits):
     def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
         """Write the costs of the own parts, times each example's scale."""
         n_own = np.diff(self.places)[batch]
-        shift = np.repeat(self.places[batch] - room.starts, n_own) + np.arange(len(room.own))
-        np.multiply(np.repeat(scales, n_own), self.costs[shift], out=room.own)
+        np.multiply(np.repeat(scales, n_own), self.costs[places_of(self.places[batch], n_own)], out=room.own)
 
     def errors(self, batch: IntVector, outputs: IntVector) -> FloatVector:
         """The costs of the parts of outputs."""

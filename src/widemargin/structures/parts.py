@@ -126,7 +126,7 @@ class Features(Protocol):
 
 
 class AllFeatures(Features, Protocol):
-    """Features for structures with positions, which need `most_entries`, and with sums, which need the rest."""
+    """Features for structures with positions, which need `most_entries`, and with sums, which need `gather_counts`."""
 
     def most_entries(self) -> FloatVector:
         """The most entries that Fᵀ(z(gold) − z(y)) may have for each example."""
@@ -135,7 +135,7 @@ class AllFeatures(Features, Protocol):
         """F_iᵀ z for a coefficient of every part."""
 
     def summed(self, batches: Sequence[IntVector]) -> "Summed | None":
-        """An accumulator of Σ_i c_i F_iᵀ z_i over all examples of these batches; None if rows are as fast."""
+        """An accumulator of Σ_i c_i F_iᵀ z_i over all examples of these batches; None, or no method, if rows do."""
 
 
 class Summed(Protocol):

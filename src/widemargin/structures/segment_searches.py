@@ -8,13 +8,13 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
-from widemargin.decoders.hull import SMALL, new_corners, next_scale
-from widemargin.decoders.log_sums import draw_one
-from widemargin.decoders.semimarkov import Passes, both_passes, new_passes, step_to, write_segment
+from widemargin.decoders.hull import SMALL, next_scale
+from widemargin.decoders.scores import draw_one
+from widemargin.decoders.semimarkov import Passes, both_passes, step_to, write_segment
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
-from widemargin.decoders.semimarkov_sums import forward_sums, new_segment_sums, semimarkov_sums
+from widemargin.decoders.semimarkov_sums import SegmentSums, forward_sums, semimarkov_sums
 from widemargin.decoders.viterbi import Segmented
-from widemargin.structures.chain import segmented_of, table_of
+from widemargin.structures.chain import segmented_of, table_of, tables_of
 from widemargin.structures.flat import Counts, Scores, grown, longest_of
 
 
@@ -45,9 +45,9 @@ def _through(one: Segmented, passes: Passes, t: int, d: int, row: FloatVector) -
 
 
 @kernel
-def through_segments(scores: Scores, longest: int, out: FloatMatrix) -> None:
+def through_segments(scores: Scores, longest: int, passes: Passes, out: FloatMatrix) -> None:
     """Write the score of the best segmentation with each label on each candidate span."""
-    passes, write = new_passes(longest_of(scores.sizes), out.shape[1]), 0
+    write = 0
     for k in range(len(scores.sizes)):
         n, one = scores.sizes[k], segmented_of(scores, k, longest, out.shape[1])
         both_passes(one, passes)
@@ -59,17 +59,21 @@ def through_segments(scores: Scores, longest: int, out: FloatMatrix) -> None:
 
 @kernel
 def violating_segmentations(
-    scores: Scores, costs: Scores, longest: int, n_labels: int, gold_scores: FloatVector, errors: FloatVector
+    scores: Scores,
+    costs: Scores,
+    longest: int,
+    n_labels: int,
+    passes: Passes,
+    gold_scores: FloatVector,
+    errors: FloatVector,
 ) -> IntVector:
     """The violators' codes, end to end; `errors` gets the error at each candidate span that has a violator."""
-    most, marginals = longest_of(scores.sizes), np.empty(n_labels)
-    passes, neighbours = new_passes(most, n_labels), np.empty((2, most, n_labels, 2), dtype=np.int32)
+    marginals = np.empty(n_labels)
     outputs, write, position = np.empty(len(errors), dtype=np.int32), 0, 0
     for k in range(len(scores.sizes)):
         n, one = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
         own = table_of(costs.own, costs.starts[k], n, longest, n_labels)
         both_passes(one, passes)
-        neighbours[:, :n] = -1
         for t in range(n):
             for d in range(min(longest, n - t)):
                 _through(one, passes, t, d, marginals)
@@ -81,7 +85,7 @@ def violating_segmentations(
                 if worst >= 0:
                     errors[position] = own[t, d, worst]
                     outputs = grown(outputs, write, n)
-                    write_through(one, passes, neighbours, t, d, worst, outputs[write : write + n])
+                    write_through(one, passes, t, d, worst, outputs[write : write + n])
                     write += n
                 position += 1
     return outputs[:write]
@@ -118,14 +122,14 @@ def hull_segmentations(
     longest: int,
     n_labels: int,
     most_decodes: int,
+    passes: Passes,
     gold_scores: FloatVector,
     codes: IntVector,
 ) -> None:
     """Overwrite `codes`, at first those of gold, with the worst segmentations that decoding finds (`decoders.hull`)."""
     # Decoding forces one wrong segment: otherwise gold itself could win, which has no error and gives no new scale.
     most, read, marginals = longest_of(scores.sizes), 0, np.empty(n_labels)
-    passes, neighbours = new_passes(most, n_labels), np.empty((2, most, n_labels, 2), dtype=np.int32)
-    corners, room = new_corners(len(scores.sizes)), np.empty(most, dtype=np.int32)
+    corners, room = np.full((len(scores.sizes), 4), np.nan), np.empty(most, dtype=np.int32)
     sums = np.empty(most * min(longest, most) * n_labels)
     for k in range(len(scores.sizes)):
         n, plain = scores.sizes[k], segmented_of(scores, k, longest, n_labels)
@@ -139,8 +143,7 @@ def hull_segmentations(
             start, more, wrong, best = _best_wrong(raised, passes, own, marginals)
             if wrong < 0:
                 break
-            neighbours[:, :n] = -1
-            write_through(raised, passes, neighbours, start, more, wrong, found)
+            write_through(raised, passes, start, more, wrong, found)
             error, start = 0.0, 0
             for t in range(n):
                 if t == n - 1 or found[t + 1] & 1:
@@ -194,26 +197,26 @@ def worst_segmentations(
 
 
 @kernel
-def segment_sums(scores: Scores, longest: int, n_labels: int, log_z: FloatVector, counts: Counts) -> None:
+def segment_sums(
+    scores: Scores, longest: int, n_labels: int, room: SegmentSums, log_z: FloatVector, counts: Counts
+) -> None:
     """Write log Z of each sequence, and the expected counts of segments, pairs, first and last labels."""
-    room, at_begin = new_segment_sums(longest_of(scores.sizes), n_labels), n_labels * n_labels
     for k in range(len(scores.sizes)):
         n, log_z[k] = scores.sizes[k], 0.0
         if n == 0:
             continue
-        one, shared = segmented_of(scores, k, longest, n_labels), counts.shared[k]
-        segments, pairs = table_of(counts.own, counts.starts[k], n, longest, n_labels), shared[:at_begin]
-        log_z[k] = semimarkov_sums(one, room, segments, pairs.reshape(1, n_labels, n_labels))
-        first, last = shared[at_begin : at_begin + n_labels], shared[at_begin + n_labels :]
-        for d in range(segments.shape[1]):
+        one = segmented_of(scores, k, longest, n_labels)
+        found = tables_of(counts.own, counts.shared[k], counts.starts[k], n, longest, n_labels)
+        log_z[k] = semimarkov_sums(one, room, found.segment, found.transition)
+        for d in range(found.segment.shape[1]):
             for label in range(n_labels):
-                first[label] += segments[0, d, label]
-                last[label] += segments[n - 1 - d, d, label]
+                found.begin[label] += found.segment[0, d, label]
+                found.end[label] += found.segment[n - 1 - d, d, label]
 
 
 @kernel
 def sample_segmentations(
-    scores: Scores, longest: int, n_labels: int, uniforms: FloatMatrix, outputs: IntMatrix
+    scores: Scores, longest: int, n_labels: int, room: SegmentSums, uniforms: FloatMatrix, outputs: IntMatrix
 ) -> None:
     """Write a draw of every sequence to each row of `outputs`: a forward pass, then segments from the last on.
 
@@ -221,7 +224,7 @@ def sample_segmentations(
     may have several tokens, one for its length.
     """
     # Forward sums hold all ways to reach a token, so each segment is drawn given only the one that follows it.
-    room, write = new_segment_sums(longest_of(scores.sizes), n_labels), 0
+    write = 0
     labels, lengths = np.empty(n_labels), np.empty(longest)
     for k in range(len(scores.sizes)):
         n, one = scores.sizes[k], segmented_of(scores, k, longest, n_labels)

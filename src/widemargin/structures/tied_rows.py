@@ -16,7 +16,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, with_room
 from widemargin.structures.flat import Counts, Parts, Scores
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 
 
 class Kinds(NamedTuple):

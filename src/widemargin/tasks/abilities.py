@@ -54,7 +54,7 @@ class TreeEstimator(ProbableEstimator[M]):
     def _inputs(self, X: Any) -> Any:
         """Sentences with their tags, predicted or given as the parameter `tags` says."""
         self._check_fitted()
-        return self.model_.settled(self._read(X), self.tags)  # type: ignore[attr-defined]
+        return self.model_.with_columns(self._read(X), self.tags)  # type: ignore[attr-defined]
 
 
 class AnsweringEstimator(Estimator[A]):

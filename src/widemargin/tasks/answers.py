@@ -78,7 +78,7 @@ class Tallied(Model):
         return self.scored(tally, {})
 
 
-class Limits(NamedTuple):
+class AnswerLimits(NamedTuple):
     """Constraints as given on the command line; `allowed` and `forced` name columns of the file."""
 
     bio: bool = False
@@ -107,7 +107,7 @@ class Answers(Calibrated, Model):
     ) -> list[dict[str, Any]]:
         """One dict per input, as JSON can hold it: the output and, if wanted, `best` alternatives and confidence."""
 
-    def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
+    def constraints(self, corpus: Corpus, limits: AnswerLimits) -> Constraints | None:
         """The command line's constraints on the inputs of a file, or None."""
         if any(limits):
             raise UnsupportedError(f"the model predicts {self.predicts}, to which these constraints do not apply")

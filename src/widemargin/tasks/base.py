@@ -266,12 +266,6 @@ class Model(ABC):
         found = self.summary.get("solution")
         return None if found is None else Solution.restored(np.empty(0), found)
 
-    def card(self, name: str | None = None) -> str:
-        """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
-        from widemargin.tasks.card import card  # seldom needed
-
-        return card(self, name)
-
     # Its file.
 
     @abstractmethod
@@ -279,20 +273,20 @@ class Model(ABC):
         """The same model without features whose weights are all zero."""
 
     @abstractmethod
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Everything but labels and summary, as a JSON header and arrays."""
 
     @classmethod
     @abstractmethod
-    def _restored(cls, stored: Stored) -> Self:
-        """The inverse of `_described`; the header has the `fields`, and tensors are checked as they are taken."""
+    def _restore(cls, stored: Stored) -> Self:
+        """The inverse of `_description`; the header has the `fields`, and tensors are checked as they are taken."""
 
     def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The whole model as a JSON header and arrays, without features whose weights are all zero.
 
         A model that goes on learning keeps them: its solver may hold state for them.
         """
-        header, tensors = (self.compacted() if self.online is None else self)._described()
+        header, tensors = (self.compacted() if self.online is None else self)._description()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
@@ -325,7 +319,7 @@ class Model(ABC):
             raise stored.place.error(f"predicts {header['structure']!r:.60}, not {cls.predicts}")
         calibrated = {"calibration": CALIBRATION, "beta": number(at_least=0)}
         stored.checked({**cls.fields, "summary": SUMMARY}, {**cls.perhaps, **calibrated})
-        model = stored.made(cls._restored, stored)
+        model = stored.made(cls._restore, stored)
         if "calibration" in header:
             model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
         if "online" in header:
@@ -346,8 +340,8 @@ def foreign_model(source: str | os.PathLike[str] | bytes) -> Any:
     beginning = source[:9] if isinstance(source, bytes) else _beginning(source)
     if beginning[8:] == b"{":
         return None  # our own format: no need to import every task
-    readers = (kind.load_foreign(beginning) for _, kind in kinds())
-    read = next((each for each in readers if each is not None), None)
+    readers = (reader for _, kind in kinds() for reader in kind.foreign.items())
+    read = next((each for magic, each in readers if beginning.startswith(magic)), None)
     return None if read is None else read(source)
 
 
@@ -370,7 +364,7 @@ def model_in(file: ModelFile, name: str) -> Any:
     structure = Stored(Place(f"the model {name}"), *file).checked({"structure": text()})["structure"]
     for known, kind in kinds():
         if known == structure:
-            return kind.load("model").from_file(file, name)
+            return kind.model().from_file(file, name)
     raise ModelFileError(
         f"the model {name} predicts {structure!r:.60}, which is none of {', '.join(known for known, _ in kinds())}"
     )

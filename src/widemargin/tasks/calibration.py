@@ -32,8 +32,7 @@ from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, 
 from widemargin.core.header import mapping, number, one_of, row
 from widemargin.errors import DataError, WidemarginError
 from widemargin.metrics import Bin, expected_calibration_error, reliability
-from widemargin.text.span_labels import SpanLabels
-from widemargin.text.spans import Span
+from widemargin.text.spans import Span, SpanLabels
 
 CALIBRATION = mapping(row(number(at_least=0), number()), keys=one_of("labels", "spans"), at_least=1)
 """A calibration in the header of a model file: slope and shift of each curve."""

@@ -6,25 +6,21 @@ Everything that the model records is filled in. Its owner fills in the rest, mar
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from widemargin.core.solution import Solution
-from widemargin.report.numbers import share
 from widemargin.report.record import certificate, dev_score, features, stopped, trained_on
-from widemargin.report.text import shown
+from widemargin.report.text import share, shown
 from widemargin.tasks import kinds
-
-if TYPE_CHECKING:
-    from widemargin.tasks.base import Model
+from widemargin.tasks.base import Model
 
 BLANK = "_(please fill in)_"
 MOST_LABELS = 200
 
 
-def card(model: "Model", name: str | None = None) -> str:
-    """The card of a model in the file `name`."""
-    kind = dict(kinds())[model.kind]
-    estimator = kind.estimator.rpartition(".")[2]
+def card(model: Model, name: str | None = None) -> str:
+    """The card of a model in the file `name`; facts that only its owner knows are blank."""
+    estimator = dict(kinds())[model.kind].name
     sections = {
         "Intended use": [*map(_blank, ("Licence", "Made by", "Intended for", "Not intended for"))],
         "Training data": [*_data(model), _blank("Source and licence"), _blank("Persons and groups in the data")],
@@ -54,7 +50,7 @@ def _loading(name: str | None, kind: str) -> str:
     return f"model = widemargin.load({path}{given})  # executes nothing that is in the file"
 
 
-def _data(model: "Model") -> Iterator[str]:
+def _data(model: Model) -> Iterator[str]:
     if model.about:
         yield f"- Size: {trained_on(model.about)}"
     elif "examples" in model.summary:
@@ -70,7 +66,7 @@ def _labels(labels: list[Any]) -> Iterator[str]:
         yield f"{len(labels):,}: {', '.join(_code(label) for label in labels[:MOST_LABELS])}{more}"
 
 
-def _features(model: "Model") -> Iterator[str]:
+def _features(model: Model) -> Iterator[str]:
     if any(count for what, count in model.sizes.items() if what not in ("labels", "weights")):
         yield f"- Features: {features(model.sizes)}"
     yield f"- Weights: {model.sizes['weights']:,}"
@@ -100,7 +96,7 @@ def _certificate(course: Solution | None) -> Iterator[str]:
         yield f"Training has not converged: {course.shortfall}."
 
 
-def _scores(model: "Model") -> Iterator[str]:
+def _scores(model: Model) -> Iterator[str]:
     score = None if model.course is None else dev_score(model.course)
     if score is not None:
         metric = model.summary.get("metric", "score")

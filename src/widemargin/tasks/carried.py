@@ -129,7 +129,7 @@ def restored(stored: Stored, read: Sequence[str]) -> dict[str, Any]:
     """The inverse of `described`, for a model that reads these columns."""
     if "taggers" not in stored.header:
         return {}
-    inside, kind = stored.within("taggers"), kind_of_taggers().load("model")
+    inside, kind = stored.within("taggers"), kind_of_taggers().model()
     for name in inside.header:
         if name not in read or name == "word":
             raise stored.place.damaged(f"it has a tagger for the column {name!r:.60}, which the model does not read")

@@ -41,6 +41,8 @@ class Estimator(Conforming, Generic[M]):
     """Base of the estimators."""
 
     _compile: ClassVar[Callable[..., Compiled[Any]]]
+    _survey: ClassVar[Callable[..., Any] | None] = None
+    _tags: ClassVar[Any] = None
     _solution: Solution | None = None
     _warm: Warm | None = None
 
@@ -189,8 +191,10 @@ class Estimator(Conforming, Generic[M]):
 
     def card(self, name: str | None = None) -> str:
         """A model card in Markdown; `name` is the name of its file. Facts that only its owner knows are blank."""
+        from widemargin.tasks.card import card  # seldom needed
+
         self._check_fitted()
-        return self.model_.card(name)
+        return card(self.model_, name)
 
     @property
     def n_iter_(self) -> int:
@@ -289,7 +293,7 @@ class Estimator(Conforming, Generic[M]):
 
     def _learn(self, data: Data, classes: Any) -> Self:
         """Train for one epoch on a piece of the data, starting from the current model."""
-        from widemargin.tasks.pieces import train_piece  # seldom needed
+        from widemargin.tasks.training import train_piece  # seldom needed
 
         before = getattr(self, "model_", None)
         return self._fitted(*train_piece(self._compile, self._parameters, before, data, classes))
@@ -332,7 +336,7 @@ def load(path: str | os.PathLike[str], **given: Any) -> Any:
 
 def estimator_of(model: Model, name: str, **given: Any) -> Any:
     """The fitted estimator around the model in the file `name`."""
-    estimator = dict(kinds())[model.kind].load("estimator")
+    estimator = dict(kinds())[model.kind].estimator()
     for each in given.keys() - set(estimator._get_param_names()):
         raise WidemarginError(f"the model {name} is one of a {estimator.__name__}, which has no {each!r}")
     # Another program's model file need not say how it was trained.

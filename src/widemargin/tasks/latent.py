@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.core.completion import begin
 from widemargin.core.loop import name_run
 from widemargin.core.problem import Problem
 from widemargin.core.restarts import completing, fit_best
-from widemargin.core.rounds import Rounds
+from widemargin.core.rounds import Rounds, begin
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback
@@ -73,7 +72,7 @@ def on_the_way(
 
 
 def _given(compiled: "Compiled[Any]", parameters: Any) -> Any:
-    """The start of training for `core.completion.begin`: a name, weights, or completions."""
+    """The start of training for `core.rounds.begin`: a name, weights, or completions."""
     init = parameters.init
     if isinstance(init, str):
         return init

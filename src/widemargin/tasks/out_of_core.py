@@ -3,7 +3,9 @@
 Data are read once, piece by piece. Each piece is compiled with features and labels numbered as they come, and its
 arrays are appended to files in a folder. At the end, features and labels are renumbered as if all data had come at
 once, and the files are mapped into memory (`core.mapped`). Training on them gives the same weights as training in
-memory, bit for bit.
+memory, bit for bit. A kind of model that can do so has a class of `arrays`: `add` writes a piece, `settle` renumbers
+and returns the facts to store beside the files, as JSON and arrays, and `compiled` makes examples of what was written.
+Its `settings` name the parameters that the arrays depend on.
 
 A temporary folder is removed as soon as its files are mapped: the system keeps their contents until training is over.
 A folder named by the user is a cache: the next run on the same files with the same features reads its arrays. An entry
@@ -30,14 +32,13 @@ from glob import glob
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from widemargin._temporary import temporary_folder
 from widemargin._version import __version__
 from widemargin.core.header import Place, mapping, row, text, whole
 from widemargin.core.mapped import Pages, digest_of
 from widemargin.core.model_file import read_model, write_model
-from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
@@ -53,22 +54,6 @@ HEADER = "arrays.wm"
 STRUCTURE, VERSION = "arrays", 2
 POSITIONS = 1 << 17
 """The number of tokens in a piece, for data that do not come in files."""
-
-
-class Arrays(Protocol):
-    """Writes a task's data to arrays on disk, piece by piece; `settings` names the parameters that these depend on."""
-
-    settings: Sequence[str]
-
-    def add(self, data: Data) -> None:
-        """Write a piece."""
-
-    def settle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Finish writing; return the facts to store beside the files, as JSON and arrays."""
-
-    @staticmethod
-    def compiled(parameters: Any, stored: Stored, pages: Pages, data: Data) -> Compiled[Any]:
-        """The written arrays as training examples."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +108,8 @@ def _files(given: str) -> list[str]:
 def check_able(kind: Kind) -> None:
     """Raise unless models of this kind can learn out of core."""
     if not kind.arrays:
-        able = ", ".join(each.estimator.rpartition(".")[2] for _, each in kinds() if each.arrays)
-        raise UnsupportedError(
-            f"{kind.estimator.rpartition('.')[2]} needs all data in memory; only {able} can learn out of core"
-        )
+        able = ", ".join(each.name for _, each in kinds() if each.arrays)
+        raise UnsupportedError(f"{kind.name} needs all data in memory; only {able} can learn out of core")
 
 
 def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
@@ -136,13 +119,10 @@ def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
     check_able(kind)
     write = partial(_write, task, kind, parameters, stream, data.told)
     stored, compiled = _from_cache(kind, parameters, stream, data, write)
-    found = stored.header["data"]
-    return replace(compiled, model=partial(_told, compiled.model, found)) if "format" in found else compiled
-
-
-def _told(make: Any, found: dict[str, Any], solution: Solution, summary: dict[str, Any]) -> Any:
-    """A model that records how its files were read."""
-    return make(solution, summary | {"data": found})
+    found = {"data": stored.header["data"]}
+    if "format" not in found["data"]:
+        return compiled
+    return replace(compiled, model=lambda solution, summary: compiled.model(solution, summary | found))
 
 
 def _from_cache(
@@ -152,7 +132,7 @@ def _from_cache(
 
     Whatever other runs do to the cache meanwhile, a run has the arrays that it wrote, or those of one whole entry.
     """
-    open_ = partial(_opened, kind, parameters, data)
+    open_ = partial(_open, kind, parameters, data)
     if stream.cache is None:
         cache, key = Path(tempfile.gettempdir()), None
     else:
@@ -193,11 +173,11 @@ def _write(
     task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback], folder: Path
 ) -> None:
     """Read all data, and write the arrays."""
-    arrays: Arrays = kind.load("arrays")(parameters, folder)
+    arrays = kind.arrays()(parameters, folder)
     about, size = dict[str, Any](), {"sequences": 0}
     if stream.paths() is None:
         for X, y in _batches(stream.source):
-            with _counted(size["sequences"]):
+            with _numbering(size["sequences"]):
                 arrays.add(Data(X, y))
             size["sequences"] += len(X)
             _tell(told, size["sequences"], folder)
@@ -232,7 +212,7 @@ def _batches(source: Any) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 @contextmanager
-def _counted(first: int) -> Iterator[None]:
+def _numbering(first: int) -> Iterator[None]:
     """Add the number of the first example of a piece to errors about it, since they count within the piece."""
     try:
         yield
@@ -253,23 +233,23 @@ def _key(kind: Kind, parameters: Parameters, stream: Stream) -> str | None:
     paths = stream.paths()
     if paths is None or not all(map(os.path.isfile, paths)):
         return None
-    settings = {name: getattr(parameters, name) for name in kind.load("arrays").settings}
+    settings = {name: getattr(parameters, name) for name in kind.arrays().settings}
     try:
         files = [(Path(path).suffix, digest_of(path)) for path in paths]
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}") from error
-    known = [kind.package, kind.arrays, stream.reading, settings, files]
+    known = [kind.name, stream.reading, settings, files]
     spelt = json.dumps(
         known, sort_keys=True, default=lambda each: dict(each) if isinstance(each, Mapping) else list(each)
     )
     return blake2b(spelt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _opened(kind: Kind, parameters: Parameters, data: Data, folder: Path) -> tuple[Stored, Compiled[Any]]:
+def _open(kind: Kind, parameters: Parameters, data: Data, folder: Path) -> tuple[Stored, Compiled[Any]]:
     """The arrays in a folder, and the facts beside them; every file is compared with its digest when it is mapped."""
     stored = Stored(Place(f"the cache {folder}"), *read_model(folder / HEADER))
     if stored.checked({"structure": text(), "version": whole()})["version"] != VERSION:
         raise stored.place.error(f"is of another version, not of widemargin {__version__}")
     stored.checked({"structure": text(), "data": DATA, "files": mapping(row(whole(at_least=0), text()))})
     pages = Pages(folder, {name: digest for name, (_, digest) in stored.header["files"].items()})
-    return stored, kind.load("arrays").compiled(parameters, stored, pages, data)
+    return stored, kind.arrays().compiled(parameters, stored, pages, data)

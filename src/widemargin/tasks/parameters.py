@@ -11,7 +11,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.errors import WidemarginError
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def documented(model: type) -> Callable[[type[T]], type[T]]:
         own = ""
         if rest.startswith(ATTRIBUTES):
             own, _, rest = rest.removeprefix(ATTRIBUTES).partition("\n\n")
-        described = [line for each in fields(cast("Any", cls)) for line in _described(cls, each)]
+        described = [line for each in fields(cast("Any", cls)) for line in _description(cls, each)]
         attributes = [
             ATTRIBUTES + own,
             *SHARED,
@@ -230,7 +230,7 @@ def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
     return text
 
 
-def _described(cls: Any, parameter: "Field[Any]") -> list[str]:
+def _description(cls: Any, parameter: "Field[Any]") -> list[str]:
     default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
     text = textwrap.fill(text_of(cls, parameter, "in_python"), WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
     return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", text]
@@ -302,3 +302,57 @@ class TokenParameters(Parameters):
     )
     min_count: int = parameter(1, "Leave out features rarer than this in the training data.", given_as="whole number")
     hash_bits: int | None = parameter(None, "Hash features into 2^N rows instead of keeping their names.", metavar="N")
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LatentParameters(Parameters):
+    """How the hidden side of gold outputs is filled in (`core.latent`); `hidden` is its name in the descriptions."""
+
+    hidden: ClassVar[str] = "what is hidden"
+
+    completion: Literal["cccp", "online"] = parameter(
+        "cccp",
+        "When to fill in {hidden}: in rounds, each a convex problem with a certificate, or at every visit of an "
+        "example, which only solvers without a dual can do.",
+    )
+    init: Literal["rule", "random"] | Any = parameter(
+        "rule",
+        "What to fill in for {hidden} at first: by the task's own rule, or at random.",
+        in_python="Completions, or a trained model whose weights choose them, work, too.",
+    )
+    n_restarts: int = parameter(
+        1,
+        "Fill in {hidden} from this many different beginnings and keep the best objective.",
+        option="--restarts",
+    )
+    max_rounds: int = parameter(
+        50, "Stop after filling in {hidden} this many times; --epochs is for each.", option="--rounds"
+    )
+    round_tol: float = parameter(0.001, "Stop when a round lowers the objective by less than this share.")
+    self_paced: Literal["slack", "uncertainty"] | None = parameter(
+        None, "Let easy examples take part first, by their slack or by how uncertain their completion is."
+    )
+
+
+Tags = Literal["predicted", "given"]
+TAGS = get_args(Tags)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class TreeParameters(Parameters):
+    """Parameters of parsers; trees are slow to decode and have many features, hence the defaults."""
+
+    usual_C: ClassVar[float] = 0.01
+    usual_epochs: ClassVar[int] = 20
+
+    tags: Tags = parameter(
+        "predicted",
+        "Where tags come from. 'predicted': the model tags words by itself; it learns how from the tags in the "
+        "training data, and to parse from tags predicted by jack-knifing. 'given': from the data, in training and "
+        "later.",
+    )
+    tag_folds: int = parameter(
+        5,
+        "Jack-knifing: each of this many parts of the sentences is tagged by a tagger that learnt from the others.",
+        metavar="N",
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from widemargin._threads import count_threads
-from widemargin.core.choices import Loss, Penalty
+from widemargin.core import Loss, Penalty
 from widemargin.core.examples import Examples
 from widemargin.core.objective import Objective
 from widemargin.core.problem import Problem

@@ -22,8 +22,8 @@ from widemargin.core.loop import name_run
 from widemargin.core.stop import Callback
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
+from widemargin.tasks.parameters import TAGS, TreeParameters
 from widemargin.tasks.training import Data, train
-from widemargin.tasks.tree_parameters import TAGS, TreeParameters
 from widemargin.text.columns import Column, Columns, Notation
 
 QUICK = {"tol": 0.3}
@@ -170,7 +170,7 @@ def tagged(
 
 def learn_tags(parameters: TreeParameters, X: Columns, name: str, told: Sequence[Callback] = ()) -> tuple[Any, Column]:
     """A tagger for a column, and the column as predicted by taggers that have not learnt from the sentence."""
-    compile_tags, data = kind_of_taggers().load("compile"), _tags_of(X, name)._replace(told=told)
+    compile_tags, data = kind_of_taggers().compile, _tags_of(X, name)._replace(told=told)
     return stack(compile_tags, tagger_parameters(parameters), data, parameters.tag_folds, f"a tagger for {name}")
 
 
@@ -197,9 +197,7 @@ def check_learnable(X: Columns, name: str) -> None:
 
 def tagger_parameters(parameters: TreeParameters, **options: Any) -> Any:
     """The parameters of the taggers of a parser with these parameters."""
-    return kind_of_taggers().load("parameters")(
-        n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options
-    )
+    return kind_of_taggers().parameters(n_jobs=parameters.n_jobs, random_state=parameters.random_state, **options)
 
 
 class TagColumns(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any, NoReturn, Self
 
 from widemargin.core.sparse import Matrix
 from widemargin.errors import DataError, UnsupportedError
+from widemargin.text.alphabet import FeatureCounts
 from widemargin.text.matrices import as_matrix
-from widemargin.text.shared import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Survey:
     """
 
     labels: Counter[Any] = field(default_factory=Counter)
-    features: list[Vocabulary] = field(default_factory=list)
+    features: list[FeatureCounts] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
     def merged(self, other: Self) -> Self:

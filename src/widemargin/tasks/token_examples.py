@@ -1,20 +1,23 @@
-"""Shared by taggers and segmenters: a code per token, weights of neighbouring labels, decoding under constraints.
+"""Shared by taggers and segmenters: a code per token, the layout of weights, decoding under constraints.
 
-Also learning from partly known labels. The first completions come from naive Bayes, whose counts of features with
-labels come from the known tokens.
+Weights have three forms: one flat vector for solvers, named arrays for decoding (`LabelWeights`), sparse rows (*thin*)
+for storage. Labels may be partly known. The first completions then come from naive Bayes, whose counts of features
+with labels come from the known tokens.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, Generic, Self, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 
 from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.checks import checked_weights
-from widemargin.core.examples import Examples
 from widemargin.core.problem import predict
 from widemargin.core.sparse import Rows, boundaries, compressed, expanded, taken
+from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.examples import Partial, WithBestK, WithHull, WithSums, WithThrough, WithWorst
 from widemargin.structures.parts import Costs
@@ -104,6 +107,81 @@ class LabelWeights:
         """The weights with −∞ for all but these pairs of labels, first labels and last labels."""
         weights: Any = self
         return weights._replace(shared=np.where(joined(pairs, begins, ends), self.shared, -np.inf))
+
+    def reorder(self, codes: LongVector, axes: Mapping[str, Sequence[LongVector]]) -> Self:
+        """The weights in the order of other labels and features: `axes` has their `tasks.warm.places`, by array."""
+        from widemargin.tasks.warm import moved  # seldom needed
+
+        weights: Any = self
+        shared = joined(moved(self.transition, codes, codes), moved(self.begin, codes), moved(self.end, codes))
+        return weights._replace(shared=shared, **{name: moved(getattr(self, name), *axes[name]) for name in axes})
+
+    def tensors(self) -> dict[str, AnyArray]:
+        """The arrays of a model file: dense ones, then sparse rows."""
+        weights, dense, thin = cast("Any", self), dict[str, AnyArray](), dict[str, AnyArray]()
+        for name in (name for name in weights._fields if not name.startswith("thin_")):
+            if f"thin_{name}" in weights._fields:
+                thin |= packed_rows(f"weights.{name}", getattr(weights, f"thin_{name}"))
+            else:
+                of_labels = ("transition", "begin", "end") if name == "shared" else (name,)
+                dense |= {f"weights.{part}": getattr(weights, part) for part in of_labels}
+        return dense | thin
+
+
+class LabelShape(ABC):
+    """How a flat weight vector is laid out: arrays one after another, in the order of the fields of `weights`."""
+
+    weights: ClassVar[type[Any]]
+    n_labels: int
+
+    @property
+    @abstractmethod
+    def shapes(self) -> Sequence[tuple[int, ...]]:
+        """The shape of each array."""
+
+    @cached_property
+    def _slices(self) -> list[tuple[slice, tuple[int, ...]]]:
+        ends = accumulate(map(prod, self.shapes), initial=0)
+        return [(slice(*each), shape) for each, shape in zip(pairwise(ends), self.shapes, strict=True)]
+
+    @property
+    def offsets(self) -> list[int]:
+        """Where each array begins in the flat vector."""
+        return [place.start for place, _ in self._slices]
+
+    @property
+    def n_weights(self) -> int:
+        """The length of the flat weight vector."""
+        return sum(map(prod, self.shapes))
+
+    def check_size(self, features: str) -> None:
+        """Raise if there are more weights than can be numbered."""
+        if self.n_weights > np.iinfo(np.int32).max:
+            raise DataError(
+                f"{features} × {self.n_labels} labels is more weights than can be indexed (2³¹); "
+                "use a feature cut-off (min_count) or hashing"
+            )
+
+    def parts(self, w: FloatVector) -> Any:
+        """`w` as named arrays, which are views of it."""
+        return self.weights(*(w[place].reshape(shape) for place, shape in self._slices))
+
+    def restored(self, stored: Stored) -> Any:
+        """The inverse of `LabelWeights.tensors`."""
+        fields: Any = self.weights
+        n, found, thin = self.n_labels, dict[str, Any](), dict[str, Sequence[int]]()
+        for name, shape in zip(fields._fields, self.shapes, strict=False):  # fields of sparse rows come last
+            if f"thin_{name}" in fields._fields:
+                found[name], thin[name] = np.empty((0, *shape[1:])), shape
+            elif name == "shared":
+                of_labels = {"transition": (n, n), "begin": (n,), "end": (n,)}
+                found[name] = joined(
+                    *(stored.tensor(f"weights.{part}", np.float64, of_labels[part]) for part in of_labels)
+                )
+            else:
+                found[name] = stored.tensor(f"weights.{name}", np.float64, shape)
+        found |= {f"thin_{name}": stored.rows(f"weights.{name}", *shape) for name, shape in thin.items()}
+        return self.weights(**found)
 
 
 def joined(transition: AnyArray, begin: AnyArray, end: AnyArray) -> AnyArray:
@@ -197,42 +275,45 @@ class Constrained(ABC, Generic[E]):
 
 
 class PartialTokens(Partial):
-    """Sequences whose gold codes are partly known; a mixin for `TokenExamples`."""
+    """Sequences whose gold codes are partly known; a mixin for `TokenExamples`.
+
+    Errors are counted against the sets of possible codes, whatever the completion.
+    """
+
+    whole: ClassVar[type[TokenExamples]]
+    """The same examples with completions as gold."""
 
     everything: Any
 
-    @property
-    def informative(self) -> BoolVector:
-        """Whether anything is known of each sequence; otherwise no output has an error."""
-        raise NotImplementedError
+    @abstractmethod
+    def check_completions(self, completions: IntVector) -> None:
+        """Raise unless all completions are possible."""
+
+    def completed(self, completions: IntVector) -> TokenExamples:
+        """The same sequences with these gold codes."""
+        self.check_completions(completions)
+        found = object.__new__(self.whole)
+        found.__dict__.update(self.__dict__, gold=completions)
+        return found
 
     @property
+    @abstractmethod
+    def informative(self) -> BoolVector:
+        """Whether anything is known of each sequence; otherwise no output has an error."""
+
+    @property
+    @abstractmethod
     def n_unknown(self) -> int:
         """The number of tokens with several possible labels."""
-        raise NotImplementedError
 
     def first_completions(self) -> IntVector:
         """The best completions by naive Bayes, estimated from known tokens."""
         completions: IntVector = self.complete(self.naive_bayes(), self.everything)
         return completions
 
+    @abstractmethod
     def naive_bayes(self) -> FloatVector:
         """Weights from the counts of features with labels."""
-        raise NotImplementedError
-
-
-def counting(examples: Examples, sample_weight: Any) -> Any:
-    """The weights of the examples; 0 for a sequence without known labels, since it teaches nothing."""
-    if not isinstance(examples, PartialTokens) or not examples.informative.any():
-        return sample_weight
-    return checked_weights(sample_weight, examples.n_examples) * examples.informative
-
-
-def unknown_in(examples: Examples) -> dict[str, Any]:
-    """For the summary of a model: the numbers of unknown labels, and of sequences without known labels."""
-    if not isinstance(examples, PartialTokens):
-        return {}
-    return {"unknown": {"labels": examples.n_unknown, "sequences": int(np.count_nonzero(~examples.informative))}}
 
 
 class LabelCounts:

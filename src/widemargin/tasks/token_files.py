@@ -1,6 +1,7 @@
-"""Files of labelled tokens for taggers and segmenters, and constraints from options and columns."""
+"""Files of labelled tokens: reading, constraints from options and columns, evaluation."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,8 +12,10 @@ from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess
 from widemargin.files.pieces import Cut, pieces
 from widemargin.files.raw import RawText, Source
-from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.answers import Limits
+from widemargin.metrics import Scores, confused, counted, quotient, scores_of_pairs, sequences_right, span_counts
+from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.text import share
+from widemargin.tasks.answers import AnswerLimits
 from widemargin.tasks.base import Corpus, Reading, counted_within
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.files import (
@@ -28,10 +31,17 @@ from widemargin.tasks.files import (
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import VALUED, Notation
 from widemargin.text.labels import as_sequences
-from widemargin.text.partial import spelt
+from widemargin.text.partial import are_partial, known_runs, spelt
+from widemargin.text.spans import is_bio
+from widemargin.text.spans import spans as spans_in
 from widemargin.text.template_sets import spelt_out
 
 FREE = ("*", "_", "")
+MOST_CONFUSIONS = 10
+MOST_TYPES = 60
+WHOLE, SEQUENCES, UNKNOWN = ("whole",), ("sequences",), ("unknown",)
+PAIR, SPANS = "pair", ("right", "found", "wanted")
+"""Keys of counts: of sequences, of tokens by their labels, and of spans by their type."""
 
 
 class TokenFiles(Files):
@@ -72,8 +82,6 @@ class TokenFiles(Files):
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Scores of labels, and of spans if the labels mark any."""
-        from widemargin.tasks.token_scores import counted_evaluation, label_counts
-
         right = [spelt(labels) for labels in as_sequences(gold.X, gold.y)]
         found = predicted.X.sequences(predicted.about["label"])
         known = sorted({label for labels in (*right, *found) for label in labels if isinstance(label, str)})
@@ -128,7 +136,7 @@ def column_to_write(corpus: Corpus, wanted: str | None, about: Mapping[str, Any]
     return str(before if before in document.columns or new_key else document.label)
 
 
-def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]) -> Constraints | None:
+def stated_constraints(limits: AnswerLimits, document: Document, labels: Sequence[Any]) -> Constraints | None:
     """The command line's options as constraints for a model with these labels, or None."""
     if not any(limits):
         return None
@@ -141,7 +149,7 @@ def stated_constraints(limits: Limits, document: Document, labels: Sequence[Any]
     )
 
 
-def _allowed(limits: Limits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
+def _allowed(limits: AnswerLimits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
     """The labels that both columns permit at each position."""
     cuts = [
         [_cells(document, column, i, cells, known, separator) for i, cells in enumerate(sequences)]
@@ -183,3 +191,72 @@ def _pair(text: str, known: Mapping[str, Any]) -> tuple[Any, Any]:
         if text[at] == ":" and text[:at] in known and text[at + 1 :] in known:
             return known[text[:at]], known[text[at + 1 :]]
     raise WidemarginError(f"--forbid {text} does not name two labels of the model with a colon between them")
+
+
+def label_counts(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], known: Sequence[str]
+) -> Counter[Any]:
+    """The counts for `counted_evaluation`; counts of several pieces of data can be added."""
+    right, n = sequences_right(gold, predicted)
+    counts: Counter[Any] = Counter({WHOLE: int(right), SEQUENCES: int(n)})
+    counts[UNKNOWN] = sum(label is None for labels in gold for label in labels)
+    if are_partial(gold):
+        gold, predicted = known_runs(gold, predicted)
+    counts |= Counter({(PAIR, *pair): count for pair, count in confused(gold, predicted).items()})
+    if is_bio({*(label for labels in gold for label in labels), *known}):
+        for what, found in zip(
+            SPANS, span_counts(list(map(spans_in, gold)), list(map(spans_in, predicted))), strict=True
+        ):
+            counts |= Counter({(what, type_): count for type_, count in found.items()})
+    return counts
+
+
+def counted_evaluation(
+    found: Counter[Any], known: Sequence[str], calibration: Mapping[str, float], seconds: dict[str, float]
+) -> Evaluation:
+    """How well labels agree, by the counts of `label_counts`."""
+    unknown, whole = found[UNKNOWN], quotient(found[WHOLE], found[SEQUENCES])
+    pairs = {key[1:]: count for key, count in found.items() if key[0] == PAIR}
+    counts = Counter[str]()
+    for (label, _), count in pairs.items():
+        counts[label] += count
+    spans = is_bio({*counts, *known})
+    of_spans = ({key[1]: count for key, count in found.items() if key[0] == what} for what in SPANS)
+    scores: Scores = counted(*of_spans) if spans else scores_of_pairs(pairs)
+    right = quotient(sum(count for (g, p), count in pairs.items() if g == p), sum(pairs.values()))
+    confused = _confusions(pairs)
+    unseen = {label: counts[label] for label in sorted(counts.keys() - set(known))}
+    results = {
+        "accuracy": right,
+        "sequence_accuracy": whole,
+        "scored": "spans" if spans else "labels",
+        **overall(scores.micro),
+        "by_type": plain(scores.by_label),
+        "confusions": confused,
+        "unseen_labels": unseen,
+        **({"not_scored": unknown} if unknown else {}),
+        **({"calibration": dict(calibration)} if calibration else {}),
+    }
+    facts = [("accuracy", share(right)), ("sequences", f"{share(whole)} all right")]
+    if unknown:
+        facts.append(("not scored", f"{unknown:,} tokens whose label is unknown"))
+    if spans:
+        facts.append(spelt_f1(scores.micro))
+    if calibration:
+        errors = ", ".join(f"{error:.4f} of {kind}" for kind, error in calibration.items())
+        facts.append(("expected calibration error", errors))
+    heading, of = ("Spans by type", "type") if spans else ("Tokens by label", "label")
+    tables = [score_table(heading, of, by_support(scores.by_label), MOST_TYPES)]
+    if confused:
+        rows = [[each["gold"], each["predicted"], f"{each['count']:,}"] for each in confused]
+        tables.append(Table("Most frequent confusions", ["gold", "predicted", "tokens"], rows))
+    if unseen:
+        rows = [[name, f"{count:,}"] for name, count in unseen.items()]
+        tables.append(Table("Labels that training did not have", ["label", "tokens"], rows))
+    return Evaluation(results, "f1" if spans else "accuracy", facts, tables, seconds)
+
+
+def _confusions(pairs: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
+    """The most frequent pairs of a gold label and a wrong prediction."""
+    wrong = sorted((-count, *pair) for pair, count in pairs.items() if pair[0] != pair[1])[:MOST_CONFUSIONS]
+    return [{"gold": gold, "predicted": predicted, "count": -count} for count, gold, predicted in wrong]

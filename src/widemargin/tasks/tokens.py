@@ -11,22 +11,36 @@ from typing import Any, ClassVar, Generic, Literal
 import numpy as np
 
 from widemargin._threads import run, share_ends
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.sparse import Rows, boundaries
-from widemargin.core.stored import packed_rows
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.answers import Answers, Limits, Probable, Ranked, SureSpan, Tallied, checked_k, tempered, together
+from widemargin.tasks.answers import (
+    AnswerLimits,
+    Answers,
+    Probable,
+    Ranked,
+    SureSpan,
+    Tallied,
+    checked_k,
+    tempered,
+    together,
+)
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.calibration import Ahead, Tempered
 from widemargin.tasks.constraints import Constraints, check_possible
 from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
 from widemargin.tasks.strongest import by_name_and_label
 from widemargin.tasks.token_examples import Constrained, E
-from widemargin.tasks.token_files import column_to_write, read_tokens, stated_constraints
-from widemargin.tasks.token_scores import counted_evaluation, label_counts
+from widemargin.tasks.token_files import (
+    column_to_write,
+    counted_evaluation,
+    label_counts,
+    read_tokens,
+    stated_constraints,
+)
 from widemargin.text.columns import Column, Columns, Notation, split
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import labels_in, spelt
@@ -298,13 +312,6 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
             found |= by_name_and_label(rows, names, self.labels)
         return found
 
-    def _tensors(self, dense: Sequence[str], thin: Sequence[str]) -> dict[str, AnyArray]:
-        """Fields of the weights as arrays of a model file."""
-        tensors = {f"weights.{name}": getattr(self.weights, name) for name in dense}
-        for name in thin:
-            tensors |= packed_rows(f"weights.{name}", getattr(self.weights, f"thin_{name}"))
-        return tensors
-
     def transition_features(self) -> dict[tuple[Any, Any], float]:
         """The weights other than zero, by pair of neighbouring labels."""
         pairs = zip(*(each.tolist() for each in np.nonzero(self.weights.transition)), strict=True)
@@ -340,7 +347,7 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         """Cut between two sequences."""
         return cut_tokens(head, reading)
 
-    def constraints(self, corpus: Corpus, limits: Limits) -> Constraints | None:
+    def constraints(self, corpus: Corpus, limits: AnswerLimits) -> Constraints | None:
         """The command line's constraints on the sequences of a file, or None."""
         return stated_constraints(limits, corpus.document, self.labels_given)
 

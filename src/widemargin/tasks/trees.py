@@ -6,7 +6,7 @@ the user asks for the given tags.
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -15,18 +15,18 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from widemargin._threads import run
-from widemargin._types import AnyArray, FloatVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector
+from widemargin.core.checks import check_memory
 from widemargin.core.header import Fields, names, whole
-from widemargin.core.limits import check_memory
-from widemargin.core.problem import predict
+from widemargin.core.problem import in_shares, predict
 from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.numbers import share
-from widemargin.report.svg import Picture, page
+from widemargin.report.svg import page
+from widemargin.report.text import share
 from widemargin.tasks.answers import Probable
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.carried import (
@@ -40,7 +40,7 @@ from widemargin.tasks.carried import (
     right,
     settled,
 )
-from widemargin.tasks.files import Opened, cut_tokens, open_tokens, sequence_alone, size_of, unused_columns
+from widemargin.tasks.files import cut_tokens, open_tokens, sequence_alone, size_of, unused_columns
 from widemargin.text.columns import Column, Columns
 from widemargin.text.roles import KEY_BITS
 
@@ -52,7 +52,7 @@ PREDICTED, RIGHT_TAGS, GIVEN_TAGS = "predicted tags", "right tags", "given tags"
 UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that itself"
 
 
-def judged_alone(what: str, judge: Callable[[], Any]) -> Any:
+def judge_alone(what: str, judge: Callable[[], Any]) -> Any:
     """Judge sentences that are not a piece of a file; the counterpart of `RawText.judged`."""
     return judge()
 
@@ -91,7 +91,7 @@ class HashedModel(Model):
     def _header(self) -> dict[str, Any]:
         """The header of its file, without labels and summary."""
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         used = np.flatnonzero(self.weights).astype(np.int32)
         return self._header(), {"weights.indices": used, "weights.values": self.weights[used]}
 
@@ -126,36 +126,80 @@ class TreeModel(HashedModel, Probable):
         """Sentences as examples to be parsed."""
 
     @abstractmethod
-    def pictures(self, corpus: Corpus, trees: Sequence[Any]) -> list[Picture]:
-        """A picture of every tree."""
+    def drawings(self, corpus: Corpus, trees: Sequence[Any], *, terminal: bool) -> list[Any]:
+        """A picture of every tree, or the lines of text that draw it on a terminal."""
 
     @abstractmethod
-    def lines(self, corpus: Corpus, trees: Sequence[Any]) -> list[list[str]]:
-        """Lines of text that draw every tree."""
+    def trees_of(self, outputs: AnyArray, columns: Columns) -> list[Any]:
+        """The trees of these sentences in the user's form; `outputs` has them in that of the structure, end to end."""
 
-    def decoded(self, X: Any, n_threads: int = 1) -> AnyArray:
-        """The best trees in the encoding of the structure, end to end."""
-        return np.concatenate(predict(self.examples(X), self.weights, n_threads))
+    @abstractmethod
+    def by_tokens(self, rows: FloatMatrix) -> AnyArray:
+        """The probabilities of the parts of a sentence by two numbers of tokens, then by label."""
 
-    def probabilities(self, X: Columns, n_threads: int) -> Iterator[Any]:
-        """The probabilities of the parts of each sentence in the form of the structure, computed lazily."""
-        self.check_probable()
-        examples = self.examples(X)
-        check_sums(examples, X)
+    @abstractmethod
+    def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
+        """The parts with probabilities of `LEAST` or more, as JSON can hold them, the most likely first."""
+
+    def predict(self, X: Any, n_threads: int = 1) -> list[Any]:
+        """The best tree of every sentence."""
+        columns = self.with_columns(X)
+        return self.trees_of(np.concatenate(predict(self.examples(columns), self.weights, n_threads)), columns)
+
+    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Any]:
+        """For each sentence the tree with the most right parts, or the fewest wrong ones, in expectation."""
+        columns = self.with_columns(X)
+        examples = self._examples_with_sums(columns)
+        parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
+        return self.trees_of(np.concatenate(parts), columns)
+
+    def probabilities(self, X: Columns, n_threads: int) -> Iterator[FloatMatrix]:
+        """The probabilities of the parts of each sentence, a column per label, `labels` first; computed lazily."""
+        examples = self._examples_with_sums(X)
+
+        def of_sentence(i: int) -> FloatMatrix:
+            rows: FloatMatrix = examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
+            return rows
+
         for begin in range(0, examples.n_examples, n_threads):
             numbers = range(begin, min(begin + n_threads, examples.n_examples))
-            yield from run([partial(self.sentence_probabilities, examples, i) for i in numbers])
+            yield from run([partial(of_sentence, i) for i in numbers])
 
-    def sentence_probabilities(self, examples: Any, i: int) -> Any:
-        """The probabilities of the parts of sentence i."""
-        return examples.probabilities(self.weights, i)
+    def _examples_with_sums(self, X: Columns) -> Any:
+        """The sentences as examples; raise if there are no probabilities, or a sentence is too long for them."""
+        self.check_probable()
+        examples = self.examples(X)
+        check_memory(examples.sum_bytes(), "sums over all trees", "Split the sentence", f"{X.source}, sentence")
+        return examples
+
+    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
+        """The expected number of parts with each of the `labels`, a row per sentence."""
+        found = self.probabilities(self.with_columns(X), n_threads)
+        return np.array([rows[:, : len(self.labels)].sum(axis=0) for rows in found])
+
+    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
+        """The tokens and the likely parts of each sentence."""
+        columns = self.with_columns(X)
+        found = map(self.by_tokens, self.probabilities(columns, n_threads))
+        return [
+            {"tokens": words, **self.likely_parts(each)}
+            for words, each in zip(columns.sequences("word"), found, strict=True)
+        ]
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """A file of sentences, with its trees or without."""
+        """A file of sentences, with its trees or without.
+
+        Plain text is split into words as in treebanks, unless the user says otherwise. Bracketed trees keep function
+        tags if the training data did.
+        """
         if reading.tags == "predicted" and not self.taggers:
             raise UnsupportedError("the model carries no taggers: it was trained to read the tags that are given")
-        document, format_ = open_sentences(path, reading, self.about)
-        X = self.settled(document.columns, reading.tags, document.raw.judged)
+        if reading.label is not None:
+            raise WidemarginError("trees are not in a label column; leave out --label")
+        options = {"brackets": {"strip_functions": not self.about.get("keep_functions")}}
+        split = True if reading.split is None else reading.split
+        document, format_ = open_tokens(path, reading._replace(split=split), self.about, options)
+        X = self.with_columns(document.columns, reading.tags, document.raw.judged)
         y = self.gold(document, X) if gold else None
         return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
 
@@ -163,7 +207,7 @@ class TreeModel(HashedModel, Probable):
     def gold(self, document: Any, X: Columns) -> Any:
         """The trees in a document."""
 
-    def settled(self, X: Any, tags: str | None = None, judged: Judged = judged_alone) -> Settled:
+    def with_columns(self, X: Any, tags: str | None = None, judged: Judged = judge_alone) -> Settled:
         """Sentences with all columns that the model reads: tags are its own, or those `given` in `X`.
 
         Given tags must exist. Without a column `pos`, they come from another column of the format. `X` may be a piece
@@ -198,7 +242,7 @@ class TreeModel(HashedModel, Probable):
                 counts[RIGHT_TAGS, name], counts[GIVEN_TAGS, name] = both
         return counts
 
-    def resting_on(self, evaluation: Evaluation, counts: Counter[Any]) -> Evaluation:
+    def with_tag_accuracy(self, evaluation: Evaluation, counts: Counter[Any]) -> Evaluation:
         """The evaluation of trees, with the accuracy of the tags that they rest on, from `tag_counts`."""
         read = [name for name in self.columns_read if name != "word"]
         if not read:
@@ -218,8 +262,8 @@ class TreeModel(HashedModel, Probable):
         carried = [f"{name} ({len(tagger.labels)} tags)" for name, tagger in self.taggers.items()]
         return [("taggers", f"{', '.join(carried)}: the model tags words by itself")] if carried else []
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        header, tensors = super()._described()
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        header, tensors = super()._description()
         taggers, carried = described(self.taggers)
         return header | taggers | ({"filled": list(self.filled)} if self.filled else {}), tensors | carried
 
@@ -234,9 +278,8 @@ class TreeModel(HashedModel, Probable):
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
         """The trees as an SVG file, or as lines for a terminal."""
-        if not terminal:
-            return page(self.pictures(corpus, outputs))
-        return "".join(line + "\n" for tree in self.lines(corpus, outputs) for line in [*tree, ""])
+        drawn = self.drawings(corpus, outputs, terminal=terminal)
+        return "".join(line + "\n" for lines in drawn for line in [*lines, ""]) if terminal else page(drawn)
 
     def unused(self, corpus: Corpus) -> list[str]:
         """The columns of its training data that no feature looks at, though they hold something.
@@ -271,23 +314,6 @@ def _tag_column(X: Columns) -> str:
     if tags is None or X[tags] is X["word"]:
         raise DataError(f"{X.source} has no tags, which the model reads; name them pos or xpos, or {UNTAGGED}")
     return tags
-
-
-def open_sentences(path: Source, reading: Reading, about: Mapping[str, Any]) -> Opened:
-    """Read a document of sentences; bracketed trees keep function tags if the training data did.
-
-    Plain text is split into words as in treebanks, unless the user says otherwise.
-    """
-    if reading.label is not None:
-        raise WidemarginError("trees are not in a label column; leave out --label")
-    options = {"brackets": {"strip_functions": not about.get("keep_functions")}}
-    split = True if reading.split is None else reading.split
-    return open_tokens(path, reading._replace(split=split), about, options)
-
-
-def check_sums(examples: Any, X: Columns) -> None:
-    """Raise if a sentence is too long for sums over all of its trees."""
-    check_memory(examples.sum_bytes(), "sums over all trees", "Split the sentence", f"{X.source}, sentence")
 
 
 def shown_tags(X: Columns) -> list[list[str]]:

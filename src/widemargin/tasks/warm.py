@@ -75,7 +75,7 @@ def beginning(warm: "Warm", compiled: Any, problem: Problem, solver: Solver, dig
     return {"w": weights_for(compiled, warm.model)} if cuts is None else {"cuts": cuts}
 
 
-def remembered(compiled: Any, problem: Problem, solver: Solver, solution: Solution) -> Remembered | None:
+def remember(compiled: Any, problem: Problem, solver: Solver, solution: Solution) -> Remembered | None:
     """The facts that the next run needs to go on from this one's cuts; None if examples cannot be matched."""
     examples = compiled.examples
     if compiled.matched is None or solution.cuts is None or isinstance(examples, OnDisk):

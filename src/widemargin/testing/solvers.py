@@ -18,7 +18,7 @@ from widemargin.core.solution import Epoch, Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback, Stop
 from widemargin.solvers.dual import DualState
-from widemargin.testing.rows import ROUNDING
+from widemargin.testing.abilities import ROUNDING
 
 
 def check_solver(

@@ -23,14 +23,21 @@ from widemargin.core.examples import (
     Scorable,
 )
 from widemargin.testing.abilities import (
+    NOTHING,
+    ROUNDING,
+    Row,
     check_best,
     check_hull,
     check_marginals,
     check_positions,
     check_scored,
     check_slack,
+    equal,
+    rows_of,
+    size_of,
+    steady,
+    value_of,
 )
-from widemargin.testing.rows import NOTHING, ROUNDING, Row, equal, rows_of, size_of, steady, value_of
 
 
 def check_structure(

@@ -4,7 +4,7 @@ Key 0 stands for "no feature here" and always maps to −1.
 """
 
 from copy import copy
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -168,3 +168,32 @@ class HashedIndex:
         rows = (keys & np.uint64(self.size - 1)).astype(np.int32)
         rows[keys == 0] = -1
         return rows
+
+
+class FeatureCounts(NamedTuple):
+    """Keys of features, how often each occurs, and their names."""
+
+    keys: KeyVector
+    counts: LongVector
+    names: list[str]
+
+    def merged(self, other: "FeatureCounts") -> "FeatureCounts":
+        """These features, then those that only `other` has.
+
+        >>> one = FeatureCounts(np.array([7, 9], dtype=np.uint64), np.array([1, 2]), ["a", "b"])
+        >>> two = FeatureCounts(np.array([9, 5], dtype=np.uint64), np.array([4, 1]), ["b", "c"])
+        >>> one.merged(two).counts.tolist(), one.merged(two).names
+        ([1, 6, 1], ['a', 'b', 'c'])
+        """
+        alphabet = Alphabet(self.keys)
+        numbers = alphabet.intern(other.keys)
+        counts = np.zeros(alphabet.size, dtype=np.int64)
+        counts[: len(self.keys)] = self.counts
+        counts[numbers] += other.counts
+        new = np.flatnonzero(numbers >= len(self.keys)).tolist()
+        return FeatureCounts(alphabet.keys(), counts, [*self.names, *(other.names[k] for k in new)])
+
+    def numbered(self, min_count: int) -> "FeatureCounts":
+        """The features with at least `min_count` occurrences, in the order of their numbers."""
+        order = by_count(self.keys, self.counts, min_count)
+        return FeatureCounts(self.keys[order], self.counts[order], [self.names[k] for k in order.tolist()])

@@ -13,11 +13,10 @@ import numpy as np
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, IntVector
 from widemargin.core.sparse import Rows, binary, boundaries, stack
 from widemargin.core.stored import Stored, packed_strings
-from widemargin.text.alphabet import by_count
+from widemargin.text.alphabet import FeatureCounts, by_count
 from widemargin.text.columns import numbered
-from widemargin.text.extractor import Features, counts_of, new_numbers, renumbered, selected
+from widemargin.text.extractor import FeatureRows, counts_of, new_numbers, renumbered, selected
 from widemargin.text.hashing import hash_strings
-from widemargin.text.shared import Vocabulary
 
 
 class Coded(NamedTuple):
@@ -74,7 +73,7 @@ def common_members(sets: Sequence[frozenset[str]]) -> tuple[FloatMatrix, FloatVe
     number: dict[str, int] = {}
     indices = [number.setdefault(each, len(number)) for members in sets for each in sorted(members)]
     sizes = np.array([len(members) for members in sets], dtype=np.float64)
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    indptr = boundaries(sizes)
     shape = (len(sets), max(len(number), 1))
     matrix = sparse.csr_array((np.ones(len(indices)), np.array(indices, dtype=np.int64), indptr), shape=shape)
     common: FloatMatrix = (matrix @ matrix.T).toarray().astype(np.float64)
@@ -103,7 +102,7 @@ class ColumnExtractor:
         """Their names."""
         return list(self.number)
 
-    def fit(self, X: Iterable[Compared]) -> Features:
+    def fit(self, X: Iterable[Compared]) -> FeatureRows:
         """Number the features that occur in the training data by falling count, then by key."""
         self.number = {}
         features = self._features(X, new=True)
@@ -112,17 +111,17 @@ class ColumnExtractor:
         self.number = {names[k]: number for number, k in enumerate(order.tolist())}
         return features._replace(rows=renumbered(features.rows, new_numbers(order, len(names))))
 
-    def survey(self, X: Sequence[Compared]) -> list[Vocabulary]:
+    def survey(self, X: Sequence[Compared]) -> list[FeatureCounts]:
         """The features of a part of the training data and how often they occur."""
         fresh = ColumnExtractor()
         rows, names = fresh.fit(X).rows, fresh.names()
-        return [Vocabulary(hash_strings(names), counts_of(rows, len(names)), names)]
+        return [FeatureCounts(hash_strings(names), counts_of(rows, len(names)), names)]
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features as a survey of all data found them, instead of by `fit`."""
         self.number = {name: k for each in vocabularies for k, name in enumerate(each.numbered(1).names)}
 
-    def transform(self, X: Iterable[Compared]) -> Features:
+    def transform(self, X: Iterable[Compared]) -> FeatureRows:
         """The known features of any documents."""
         return self._features(X, new=False)
 
@@ -142,12 +141,12 @@ class ColumnExtractor:
             raise stored.place.damaged("the names in its tensor names are not distinct")
         return cls(names)
 
-    def _features(self, X: Iterable[Compared], *, new: bool) -> Features:
+    def _features(self, X: Iterable[Compared], *, new: bool) -> FeatureRows:
         parts = [self._rows(columns, new=new) for columns in X]
         if any(len(part.values) for part in parts):
             parts = [part if len(part.values) else part._replace(values=np.ones(len(part.indices))) for part in parts]
         indptr = boundaries(len(part.indptr) - 1 for part in parts)
-        return Features(indptr, binary(stack(parts)) if parts else Rows(indptr, np.empty(0, np.int32), np.empty(0)))
+        return FeatureRows(indptr, binary(stack(parts)) if parts else Rows(indptr, np.empty(0, np.int32), np.empty(0)))
 
     def _rows(self, columns: Compared, *, new: bool) -> Rows:
         numbers, values = [], []

@@ -24,17 +24,16 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
 from widemargin.core.header import optional, whole
-from widemargin.core.sparse import Rows, binary
+from widemargin.core.sparse import Rows, binary, with_entries
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
-from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureIndex, HashedIndex, by_count
-from widemargin.text.shared import Vocabulary
+from widemargin.text.alphabet import MOST_BITS, Alphabet, FeatureCounts, FeatureIndex, HashedIndex, by_count
 
 SHARE = 1 << 20
 """How many entries are renumbered together."""
 
 
-class Features(NamedTuple):
+class FeatureRows(NamedTuple):
     """Sequences as rows of features; sequence i holds the rows indptr[i]:indptr[i + 1]."""
 
     indptr: LongVector
@@ -54,7 +53,7 @@ Spell: TypeAlias = Callable[[Sequence[Alphabet]], list[str]]
 class Extended(NamedTuple):
     """The features of more training data, and the function that names them."""
 
-    features: Features
+    features: FeatureRows
     spell: Spell
 
 
@@ -65,7 +64,7 @@ class LookedUp(Protocol):
     def indptr(self) -> LongVector:
         """Where each sequence begins among the positions."""
 
-    def features(self, first: int, last: int) -> Features:
+    def features(self, first: int, last: int) -> FeatureRows:
         """The features of the sequences first:last."""
 
 
@@ -73,14 +72,14 @@ class LookedUp(Protocol):
 class Extracted:
     """Sequences whose features are already complete after the look-up."""
 
-    whole: Features
+    whole: FeatureRows
 
     @property
     def indptr(self) -> LongVector:
         """Where each sequence begins among the positions."""
         return self.whole.indptr
 
-    def features(self, first: int, last: int) -> Features:
+    def features(self, first: int, last: int) -> FeatureRows:
         """The features of the sequences first:last; for extractors without features on transitions."""
         (indptr, rows, _), n = self.whole, len(self.indptr) - 1
         if (first, last) == (0, n):
@@ -88,59 +87,72 @@ class Extracted:
         ends = rows.indptr[indptr[first] : indptr[last] + 1]
         here = slice(ends[0], ends[-1])
         part = Rows(ends - ends[0], rows.indices[here], rows.values[here] if len(rows.values) else rows.values)
-        return Features(indptr[first : last + 1] - indptr[first], part)
+        return FeatureRows(indptr[first : last + 1] - indptr[first], part)
 
 
-class Extractor(Protocol):
-    """Turns sequences into rows of features."""
+class Extractor(ABC):
+    """Turns sequences into rows of features; by default, their numbers are fixed and none are on transitions."""
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """How many features describe a position."""
 
     @property
     def n_transition_features(self) -> int:
         """How many features describe a transition."""
+        return 0
 
-    def fit(self, X: Any) -> Features:
+    @abstractmethod
+    def fit(self, X: Any) -> FeatureRows:
         """Number the features of the training sequences."""
 
     @property
     def alphabets(self) -> list[Alphabet]:
-        """The alphabets of features that are numbered by their counts; none if the numbers are fixed."""
+        """The alphabet of each group of features; none if the numbers are fixed."""
+        return []
 
+    @abstractmethod
     def extend(self, X: Any) -> Extended:
         """The features of more training sequences; new ones get the next numbers, for the time being."""
 
     def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
         """Number the features of each alphabet by their counts; return their numbers so far, in the new order."""
+        return []
 
-    def survey(self, X: Any) -> list[Vocabulary]:
-        """The features of a part of the training data and how often they occur."""
+    def survey(self, X: Any) -> list[FeatureCounts]:
+        """The features of a part of the training data and how often they occur; none if they have no names."""
+        return []
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:  # noqa: B027 — fixed numbers stay
         """Number the features of the merged surveys of all shares; replaces `fit`."""
 
+    @abstractmethod
     def grown(self, X: Any, min_count: int) -> "Extractor":
         """An extractor of these features and of those that occur at least `min_count` times in `X`."""
 
-    def transform(self, X: Any) -> Features:
+    @abstractmethod
+    def transform(self, X: Any) -> FeatureRows:
         """The known features of any sequences."""
 
     def read(self, X: Any) -> LookedUp:
         """Any sequences with their strings looked up, on the way to their known features."""
+        return Extracted(self.transform(X))
 
+    @abstractmethod
     def names(self) -> list[str]:
         """The features' names in the order of their numbers, those on transitions last."""
 
+    @abstractmethod
     def keep(self, used: BoolVector) -> "Extractor | None":
         """An extractor of the `used` features only (those on transitions last), renumbered; None if impossible."""
 
+    @abstractmethod
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The whole extractor as JSON and arrays, for `restore`."""
 
 
-class NumberedFeatures(ABC):
+class NumberedFeatures(Extractor):
     """The common part of extractors of named features: an index of keys, a frequency cut-off, and the names.
 
     Parameters
@@ -182,11 +194,7 @@ class NumberedFeatures(ABC):
             return [f"hashed {row}" for row in range(self.index.size)]
         return self._spell(self.alphabets)
 
-    @abstractmethod
-    def extend(self, X: Any) -> Extended:
-        """The features of more training sequences; new ones get the next numbers, for the time being."""
-
-    def fit(self, X: Any) -> Features:
+    def fit(self, X: Any) -> FeatureRows:
         """Number the features of the training sequences by falling count, then by key."""
         self.indexes = [self._new_index() for _ in self.indexes]
         features, self._spell = self.extend(X)
@@ -195,7 +203,7 @@ class NumberedFeatures(ABC):
             return features
         orders = self.settle([counts_of(*each) for each in zip(features.groups, sizes, strict=True)])
         numbers = map(new_numbers, orders, sizes)
-        return Features(features.indptr, *map(renumbered, features.groups, numbers))
+        return FeatureRows(features.indptr, *map(renumbered, features.groups, numbers))
 
     def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
         """Number the features by their counts, and forget rare ones; return their numbers so far, in the new order."""
@@ -205,20 +213,20 @@ class NumberedFeatures(ABC):
             self.indexes = [alphabet.reordered(order) for alphabet, order in zip(found, orders, strict=True)]
         return orders
 
-    def survey(self, X: Any) -> list[Vocabulary]:
+    def survey(self, X: Any) -> list[FeatureCounts]:
         """The features of `X` and how often they occur, in groups; none if they are hashed."""
         if self.hash_bits is not None:
             return []
-        fresh, found = copy(self), list[Vocabulary]()
+        fresh, found = copy(self), list[FeatureCounts]()
         fresh.indexes = [self._new_index() for _ in self.indexes]
         features, spell = fresh.extend(X)
         names = spell(fresh.alphabets)
         for alphabet, rows in zip(fresh.alphabets, features.groups, strict=True):
             here, names = names[: alphabet.size], names[alphabet.size :]
-            found.append(Vocabulary(alphabet.keys(), counts_of(rows, alphabet.size), here))
+            found.append(FeatureCounts(alphabet.keys(), counts_of(rows, alphabet.size), here))
         return found
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features of a survey of all data; replaces `fit`."""
         if vocabularies:
             self._take([each.numbered(self.min_count) for each in vocabularies])
@@ -228,11 +236,11 @@ class NumberedFeatures(ABC):
         more = [each.numbered(min_count) for each in self.survey(X)]
         if all((alphabet.lookup(each.keys) >= 0).all() for alphabet, each in zip(self.alphabets, more, strict=True)):
             return self
-        grown, names, known = copy(self), self.names(), list[Vocabulary]()
+        grown, names, known = copy(self), self.names(), list[FeatureCounts]()
         for alphabet, each in zip(self.alphabets, more, strict=True):
             here, names = names[: alphabet.size], names[alphabet.size :]
             none = np.zeros(alphabet.size, dtype=np.int64)
-            known.append(Vocabulary(alphabet.keys(), none, here).merged(each))
+            known.append(FeatureCounts(alphabet.keys(), none, here).merged(each))
         grown._take(known)
         return grown
 
@@ -245,11 +253,11 @@ class NumberedFeatures(ABC):
         kept.indexes = [each.reordered(np.flatnonzero(part)) for each, part in zip(found, parts, strict=True)]
         return kept
 
-    def _take(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def _take(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Take these features, numbered in this order."""
         alphabets = [Alphabet(each.keys) for each in vocabularies]
         self.indexes = [*alphabets]
-        self._spell = Listed(alphabets, partial(_all_names, vocabularies))
+        self._spell = ListedNames(alphabets, partial(_all_names, vocabularies))
 
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
@@ -265,11 +273,11 @@ class NumberedFeatures(ABC):
         if self.hash_bits is None:
             alphabets = [stored_alphabet(stored, "keys"), *more]
             self.indexes = [*alphabets]
-            self._spell = Listed(alphabets, stored.strings("names", sum(each.size for each in alphabets)))
+            self._spell = ListedNames(alphabets, stored.strings("names", sum(each.size for each in alphabets)))
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedNames:
     """Names features from a list: the names of the features of some alphabets, end to end."""
 
     alphabets: Sequence[Alphabet]
@@ -290,7 +298,7 @@ def _no_names(alphabets: Sequence[Alphabet]) -> list[str]:
     return []
 
 
-def _all_names(vocabularies: Sequence[Vocabulary]) -> list[str]:
+def _all_names(vocabularies: Sequence[FeatureCounts]) -> list[str]:
     return [name for vocabulary in vocabularies for name in vocabulary.names]
 
 
@@ -324,9 +332,7 @@ def renumbered(rows: Rows, numbers: IntVector) -> Rows:
             part[:] = numbers[part]
         return rows
     indices = numbers[rows.indices]
-    kept = indices >= 0
-    indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-    return binary(Rows(indptr, indices[kept], rows.values[kept] if len(rows.values) else rows.values))
+    return binary(with_entries(rows._replace(indices=indices), indices >= 0))
 
 
 HASH_BITS = {"hash_bits": optional(whole(at_least=1, at_most=MOST_BITS))}

@@ -53,7 +53,7 @@ def encode_labels(X: Any, y: Any, labels: list[Any] | None = None, known: Sequen
     counts = np.bincount(codes, minlength=len(values)).tolist()
     present = [c for c, count in enumerate(counts) if count]
     if labels is None:
-        labels = _found_in([(values[c], counts[c]) for c in present], known)
+        labels = _labels_of([(values[c], counts[c]) for c in present], known)
     number_of = {label: k for k, label in enumerate(labels)}
     number, sets = np.zeros(len(values), dtype=np.int32), list[list[bool]]()
     for c in present:
@@ -69,7 +69,7 @@ def encode_labels(X: Any, y: Any, labels: list[Any] | None = None, known: Sequen
     return Encoded(labels, number[codes], np.array(sets, dtype=bool).reshape(-1, len(labels)))
 
 
-def _found_in(counts: Sequence[tuple[Cell, int]], known: Sequence[Any]) -> list[Any]:
+def _labels_of(counts: Sequence[tuple[Cell, int]], known: Sequence[Any]) -> list[Any]:
     """The known labels, then all others, the most frequent first; labels that occur only in sets come last."""
     found: dict[Any, int] = {}
     for cell, count in counts:

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, BoolVector, IntVector, LongVector
+from widemargin._types import AnyArray, BoolVector, IntVector
 from widemargin.core.header import whole
-from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries
+from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries, with_entries
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.text.alphabet import Alphabet
-from widemargin.text.extractor import Extended, Extracted, Features
-from widemargin.text.shared import Vocabulary
+from widemargin.text.extractor import Extended, Extractor, FeatureRows
 
 WIDEST = 2**31 - 1
 """The most columns of a matrix: their numbers have 32 bits."""
@@ -23,13 +21,11 @@ SHARE = 2**20
 """How many entries of a dense matrix are read at a time; it may be on disk, and too large for memory."""
 
 
-class MatrixExtractor:
+class MatrixExtractor(Extractor):
     """Rows of numbers: NumPy arrays or SciPy sparse matrices, one per sequence, all of the same width.
 
     `columns` maps kept features to columns of the input; None keeps all.
     """
-
-    n_transition_features = 0
 
     def __init__(self, width: int | None = None, columns: IntVector | None = None) -> None:
         self.width, self.columns = width, columns
@@ -39,7 +35,7 @@ class MatrixExtractor:
         """How many features describe a position."""
         return (self.width or 0) if self.columns is None else len(self.columns)
 
-    def fit(self, X: Sequence[Any]) -> Features:
+    def fit(self, X: Sequence[Any]) -> FeatureRows:
         """Note the width of the training matrices."""
         matrices = (_numbers(given, f"sequence {i}", "position") for i, given in enumerate(X))
         self.width = next((int(matrix.shape[1]) for matrix in matrices if matrix.ndim == 2), 0)
@@ -47,7 +43,7 @@ class MatrixExtractor:
         warn_of_scales(features.rows)
         return features
 
-    def transform(self, X: Sequence[Any]) -> Features:
+    def transform(self, X: Sequence[Any]) -> FeatureRows:
         """The non-zero entries of all matrices."""
         from scipy import sparse  # only this extractor needs it, and it is slow to import
 
@@ -74,35 +70,15 @@ class MatrixExtractor:
         if self.columns is not None:
             joined = joined[:, self.columns]
         joined.eliminate_zeros()
-        return Features(boundaries(lengths), binary(_rows(joined)))
-
-    @property
-    def alphabets(self) -> list[Alphabet]:
-        """None: the numbers of columns are fixed."""
-        return []
+        return FeatureRows(boundaries(lengths), binary(_rows(joined)))
 
     def extend(self, X: Sequence[Any]) -> Extended:
         """The features of more training sequences, as wide as the first ones."""
         return Extended(self.transform(X) if self.width else self.fit(X), lambda _: [])
 
-    def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
-        """Nothing is renumbered."""
-        return []
-
-    def survey(self, X: Sequence[Any]) -> list[Vocabulary]:
-        """Nothing: columns have numbers, not names."""
-        return []
-
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
-        """Take the columns as they are; the width is that of the first matrix."""
-
     def grown(self, X: Sequence[Any], min_count: int) -> "MatrixExtractor":
         """An extractor of all columns."""
         return self if self.columns is None else MatrixExtractor(self.width)
-
-    def read(self, X: Sequence[Any]) -> Extracted:
-        """The known features of any sequences, whole or in shares."""
-        return Extracted(self.transform(X))
 
     def rows(self, X: Any) -> Rows:
         """The non-zero entries of one matrix whose rows are examples, not positions of sequences."""
@@ -196,7 +172,7 @@ def in_shares(X: Any) -> Iterator[Any]:
 def _not_zero(matrix: AnyArray) -> Rows:
     """The entries of a dense matrix that are not zero."""
     counts = np.concatenate([np.count_nonzero(share, axis=1) for share in in_shares(matrix)])
-    indptr: LongVector = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    indptr = boundaries(counts)
     rows = Rows(indptr, np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1]))
     begin = 0
     for share in in_shares(matrix):
@@ -211,9 +187,7 @@ def _only(rows: Rows, columns: IntVector) -> Rows:
     """Only these columns, which ascend, renumbered."""
     # By bisection: a table of all columns would be as large as the widest possible matrix.
     found = np.searchsorted(columns, rows.indices).astype(np.int32)
-    kept = np.append(columns, -1)[found] == rows.indices
-    ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-    return Rows(ends.astype(np.int64), found[kept], rows.values[kept] if len(rows.values) else rows.values)
+    return with_entries(rows._replace(indices=found), np.append(columns, -1)[found] == rows.indices)
 
 
 def _rows(matrix: Any) -> Rows:

@@ -15,7 +15,7 @@ from widemargin.core.stored import Stored
 from widemargin.errors import DataError, WidemarginError
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.columns import places
-from widemargin.text.extractor import HASH_BITS, Extended, Extracted, Features, Listed, NumberedFeatures
+from widemargin.text.extractor import HASH_BITS, Extended, FeatureRows, ListedNames, NumberedFeatures
 from widemargin.text.hashing import hash_strings
 from widemargin.text.vocabulary import Tables, Vocabulary
 
@@ -30,34 +30,28 @@ class RecordExtractor(NumberedFeatures):
     ``name:string``), or nested dict, list or set (``name:`` is put before each of its names).
     """
 
-    n_transition_features = 0
-
     @classmethod
     def of_alphabet(cls, alphabet: Alphabet, spell: Callable[[], list[str]]) -> "RecordExtractor":
         """An extractor of the features in an alphabet; `spell` gives their names in the order of their numbers."""
         extractor = cls()
-        extractor.indexes, extractor._spell = [alphabet], Listed([alphabet], spell)
+        extractor.indexes, extractor._spell = [alphabet], ListedNames([alphabet], spell)
         return extractor
 
     def extend(self, X: Sequence[Sequence[Any]]) -> Extended:
         """The features of more training sequences; new ones get the next numbers, for the time being."""
         strings, codes, values, counts, indptr = _flatten(X)
         numbers = self._numbers(self.index.intern(hash_strings(strings)), codes)
-        return Extended(_assembled(numbers, values, counts, indptr), partial(_spelt, strings))
+        return Extended(_assemble(numbers, values, counts, indptr), partial(_spell_strings, strings))
 
-    def transform(self, X: Sequence[Sequence[Any]]) -> Features:
+    def transform(self, X: Sequence[Sequence[Any]]) -> FeatureRows:
         """The known features of any sequences."""
         found = self._of_plain_records(X)
         if found is not None:
             return found
         strings, codes, values, counts, indptr = _flatten(X)
-        return _assembled(self._numbers(self.index.lookup(hash_strings(strings)), codes), values, counts, indptr)
+        return _assemble(self._numbers(self.index.lookup(hash_strings(strings)), codes), values, counts, indptr)
 
-    def read(self, X: Sequence[Any]) -> Extracted:
-        """The known features of any sequences, whole or in shares."""
-        return Extracted(self.transform(X))
-
-    def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> Features | None:
+    def _of_plain_records(self, X: Sequence[Sequence[Any]]) -> FeatureRows | None:
         """The known features if all records are lists of names, or all are dicts without lists or dicts in them.
 
         No loop in Python is needed for these. `_flatten` handles anything else, mistakes included.
@@ -79,7 +73,7 @@ class RecordExtractor(NumberedFeatures):
         else:
             return None
         counts = np.fromiter(map(len, records), dtype=np.int64, count=len(records))
-        return _assembled(numbers, values, counts, places(X))
+        return _assemble(numbers, values, counts, places(X))
 
     @property
     def _vocabulary(self) -> Vocabulary:
@@ -108,7 +102,7 @@ class RecordExtractor(NumberedFeatures):
         return number_of_code[codes] if len(codes) else codes
 
 
-def _spelt(strings: Sequence[str], alphabets: Sequence[Alphabet]) -> list[str]:
+def _spell_strings(strings: Sequence[str], alphabets: Sequence[Alphabet]) -> list[str]:
     """The strings that are features of the one given alphabet, in the order of their numbers."""
     (alphabet,) = alphabets
     names = [""] * alphabet.size
@@ -118,9 +112,9 @@ def _spelt(strings: Sequence[str], alphabets: Sequence[Alphabet]) -> list[str]:
     return names
 
 
-def _assembled(numbers: IntVector, values: FloatVector, counts: LongVector, indptr: LongVector) -> Features:
+def _assemble(numbers: IntVector, values: FloatVector, counts: LongVector, indptr: LongVector) -> FeatureRows:
     """Rows from a number (−1: unknown) and a value per entry, and the number of entries per position."""
-    return Features(indptr, Rows(*_known(numbers, values, counts)))
+    return FeatureRows(indptr, Rows(*_known(numbers, values, counts)))
 
 
 @kernel

@@ -15,7 +15,7 @@ from widemargin.core.stored import Stored, packed_strings
 from widemargin.text.alphabet import Alphabet, FeatureIndex, HashedIndex
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
-from widemargin.text.extractor import HASH_BITS, Extended, Features, NumberedFeatures, stored_alphabet
+from widemargin.text.extractor import HASH_BITS, Extended, FeatureRows, NumberedFeatures, stored_alphabet
 from widemargin.text.templates import (
     TEMPLATES,
     TRANSITION,
@@ -26,8 +26,7 @@ from widemargin.text.templates import (
     spell_all,
     template_matrix,
 )
-from widemargin.text.token_reader import OwnScores, ReadTokens, TokenReader
-from widemargin.text.token_rows import Field
+from widemargin.text.token_reader import Field, OwnScores, ReadTokens, TokenReader
 
 FIELDS = {**HASH_BITS, "templates": TEMPLATES}
 RESOURCES = record({"lexicons": mapping(many(text())), "clusters": mapping(mapping(text()))})
@@ -88,9 +87,11 @@ class TemplateExtractor(NumberedFeatures):
         matrices = (template_matrix(X, templates, self.resources, index) for templates, index in self._groups)
         read = X.only(*self.columns_read) if X.n_tokens else X
         groups = [templates for templates, _ in self._groups]
-        return Extended(Features(X.indptr, *map(rows_of, matrices)), partial(_spelt, read, groups, self.resources))
+        return Extended(
+            FeatureRows(X.indptr, *map(rows_of, matrices)), partial(_spell_names, read, groups, self.resources)
+        )
 
-    def transform(self, X: Columns) -> Features:
+    def transform(self, X: Columns) -> FeatureRows:
         """The known features of any sequences."""
         return self.read(X).features(0, X.n_sequences)
 
@@ -102,7 +103,7 @@ class TemplateExtractor(NumberedFeatures):
         return found
 
     def reader(self, own: OwnScores | None = None, fields: Sequence[Field] = ()) -> TokenReader:
-        """A reader for the features as they are numbered now (`text.token_rows`)."""
+        """A reader for the features as they are numbered now."""
         return TokenReader(self._groups, self.resources, own, fields)
 
     @property
@@ -141,7 +142,7 @@ class TemplateExtractor(NumberedFeatures):
         return list(dict.fromkeys(template.text for template in self.templates + self.transition_templates))
 
 
-def _spelt(
+def _spell_names(
     X: Columns, groups: Sequence[Sequence[Template]], resources: Resources, alphabets: Sequence[Alphabet]
 ) -> list[str]:
     """Names such as ``suffix3[-1]=ing``, spelt from occurrences of the features in training data."""

@@ -169,7 +169,7 @@ def by_value(template: Template) -> list[Template]:
     return [replace(template, atoms=(each,)) for each in numbered]
 
 
-class Part(NamedTuple):
+class AtomValues(NamedTuple):
     """An atom's values: a code per token, and a key and a spelling per code; the key is 0 if there is no value.
 
     ``<s>`` and ``</s>`` follow the attribute's own values.
@@ -186,22 +186,22 @@ class Atoms:
     def __init__(self, columns: Columns, resources: Resources) -> None:
         self.columns = columns
         self._attributes = Attributes(columns, resources)
-        self._unshifted: dict[tuple[str, str], Part] = {}
+        self._unshifted: dict[tuple[str, str], AtomValues] = {}
         self._shifts: dict[int, tuple[IntVector, IntVector, IntVector]] = {}
 
-    def part(self, atom: Atom) -> Part:
+    def part(self, atom: Atom) -> AtomValues:
         """The values of an atom."""
         name = atom.column, atom.attribute
         if name not in self._unshifted:
             codes, known = self._attributes.of(*name)
             values = [*known, BEFORE, AFTER]
-            self._unshifted[name] = Part(codes, hash_values(values), values)
+            self._unshifted[name] = AtomValues(codes, hash_values(values), values)
         codes, keys, values = self._unshifted[name]
         if atom.offset:
             source, before, after = self._shift(atom.offset)
             codes = codes[source]
             codes[before], codes[after] = len(values) - 2, len(values) - 1
-        return Part(codes, keys, values)
+        return AtomValues(codes, keys, values)
 
     def _shift(self, offset: int) -> tuple[IntVector, IntVector, IntVector]:
         """For every token the one `offset` away (itself if outside), and the tokens that look past the start or end."""
@@ -292,7 +292,7 @@ def spell_all(atoms: Atoms, templates: Sequence[Template], wanted: Alphabet) -> 
     return names
 
 
-def _conjunction(seed: np.uint64, parts: Sequence[Part]) -> KeyVector:
+def _conjunction(seed: np.uint64, parts: Sequence[AtomValues]) -> KeyVector:
     """A key per token for the values of all parts together; 0 if any of them is absent."""
     total = np.full(len(parts[0].codes), seed)
     missing = np.zeros(len(total), dtype=bool)

@@ -16,12 +16,13 @@ from widemargin.torch.losses import (
     Likelihood,
     Loss,
     Perceptron,
+    PerturbedFenchelYoung,
     SlackScaling,
     SoftmaxMargin,
+    SPOPlus,
     SquaredHinge,
     StructuredHinge,
 )
-from widemargin.torch.predict_optimise import PerturbedFenchelYoung, SPOPlus
 from widemargin.torch.scored import Scored
 from widemargin.torch.sequences import Chain, LinearChain, Segments
 from widemargin.torch.structure import FlatStructure, Structure

@@ -14,7 +14,7 @@ import torch
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.errors import DataError, WidemarginError
-from widemargin.structures import chain, segments
+from widemargin.structures import chain
 from widemargin.torch.losses import Likelihood, Loss, Reduction, reduced
 from widemargin.torch.scored import Extents, Layout, Scored
 from widemargin.torch.structure import Padded
@@ -100,10 +100,10 @@ class Segments(_Sequences):
     names: ClassVar[tuple[str, ...]] = ("segments", "transitions", "begin", "end")
     dimensions: ClassVar[tuple[str, ...]] = ("B", "T", "M", "L")
 
-    def parts(self, scores: Tensors) -> segments.Segments:
+    def parts(self, scores: Tensors) -> chain.Segments:
         """Segmentations with segments of up to M tokens."""
         _, _, M, L = scores[0].shape
-        return segments.Segments(L, M)
+        return chain.Segments(L, M)
 
     def extents(self, scores: Tensors, lengths: LongVector) -> Extents:
         """Segments that fit into the sequence."""

@@ -17,7 +17,7 @@ from widemargin.decoders.cky import wrong_node
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 from widemargin.errors import DataError
 from widemargin.structures import constituents
-from widemargin.structures.dependency_sums import dependencies
+from widemargin.structures.dependencies import dependencies
 from widemargin.structures.flat import some
 from widemargin.torch.scored import Extents, Layout, Scored
 from widemargin.torch.structure import Padded, Sums

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from widemargin.core import limits
+from widemargin.core import checks
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import reasons
@@ -142,6 +142,6 @@ def test_what_would_take_too_long_or_too_much_memory_is_refused(parser, monkeypa
     X = Columns({"word": Column.of(["a"] * 400), "pos": Column.of(["NN"] * 400)}, boundaries([400]))
     examples = parser.examples(X)
     value = {"SECONDS": 1.01e-6 * examples.work[0], "BYTES": 1.01 * examples.chart_bytes(6)[0]}[limit]
-    monkeypatch.setattr(limits, f"MOST_{limit}", value)
+    monkeypatch.setattr(checks, f"MOST_{limit}", value)
     with pytest.raises(WidemarginError, match=f"sentence 1 would .* for explaining, which .* {reason}"):
         SpanExplainer(parser, X)

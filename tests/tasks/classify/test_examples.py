@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers import STRUCTURES, all_cuts, as_dicts, classes, label_sets, rows
-from widemargin.core import limits
+from widemargin.core import checks
 from widemargin.core.examples import ErrorCounts, KBest, Marginals, Positions
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows, dots
@@ -211,7 +211,7 @@ def test_pairs_of_sets_take_the_room_of_their_members_alone():
 
 def test_too_many_pairs_are_refused_and_single_labels_are_not(monkeypatch):
     X, gold = rows([[(0, 1.0)]] * 3), np.zeros((3, 5_000), dtype=np.int32)
-    monkeypatch.setattr(limits, "MOST_BYTES", 10**8)
+    monkeypatch.setattr(checks, "MOST_BYTES", 10**8)
     with pytest.raises(UnsupportedError, match=r"5,000 labels have 12,497,500 pairs.*--no-pairwise"):
         multilabel_kind(5_000, pairwise=True)(X, 1, 5_000, gold)
     multilabel_kind(5_000, pairwise=False)(X, 1, 5_000, gold)

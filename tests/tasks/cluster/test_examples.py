@@ -9,8 +9,7 @@ from helpers.clusters import forests, partitions, random_documents
 from widemargin.core.examples import FirstCompletions, Latent, count_unreachable
 from widemargin.core.sparse import Rows
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.forest import Documents, ForestExamples
-from widemargin.tasks.cluster.correlation import CorrelationExamples
+from widemargin.structures.forest import CorrelationExamples, Documents, ForestExamples
 from widemargin.testing import check_structure
 
 pytestmark = pytest.mark.interpreted
@@ -160,7 +159,7 @@ def test_first_completions_are_chains():
         for i, flags in enumerate(np.split(examples.first_completions(), documents.pairs[1:-1]))
     ]
     assert links == [[(0, 2), (1, 4), (2, 3)], [(0, 1), (1, 2)]]
-    assert examples.trees(np.array([0, 1], dtype=np.int32), examples.first_completions()).tolist() == [
+    assert examples.trees(examples.first_completions()).tolist() == [
         *[0, 1, 0, 0, 1, 2],
         *[0, 0, 0],
     ]

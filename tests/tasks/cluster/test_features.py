@@ -5,8 +5,14 @@ import pytest
 
 from helpers import as_dicts
 from widemargin.errors import DataError, ModelFileError
-from widemargin.tasks.cluster.comparisons import compare_mentions, compare_records, fields_of
-from widemargin.tasks.cluster.features import EVERY_PAIR, PairExtractor, Pairs
+from widemargin.tasks.cluster.features import (
+    EVERY_PAIR,
+    PairExtractor,
+    Pairs,
+    compare_mentions,
+    compare_records,
+    fields_of,
+)
 from widemargin.text.coded import Coded, ColumnExtractor, crossed
 from widemargin.text.mentions import Mentions
 

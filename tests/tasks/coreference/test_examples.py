@@ -130,7 +130,7 @@ def test_forests_take_the_same_links(seed, sizes, most):
 
 def test_choices_become_entities():
     examples = random_mentions(1, [4, 0, 3])
-    found = examples.entities_of(np.array([0, 1, 0, 2, 0, 0, 1], dtype=np.int32))
+    found = examples.trees(np.array([0, 1, 0, 2, 0, 0, 1], dtype=np.int32))
     assert found.tolist() == [0, 0, 1, 0, 0, 1, 1]
 
 

@@ -6,16 +6,16 @@ import pytest
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.report.explain import Question
 from widemargin.tasks.coreference.examples import link_features
-from widemargin.tasks.coreference.explain import LinkVotes
 from widemargin.tasks.coreference.features import (
     DEFAULT_TEMPLATES,
     MEASURES,
     LinkExtractor,
-    measured,
+    measures_of,
     mention_columns,
     parse_link_templates,
 )
 from widemargin.tasks.coreference.model import CoreferenceModel
+from widemargin.tasks.coreference.pictures import LinkVotes
 from widemargin.text.mentions import Mentions, described
 
 pytestmark = pytest.mark.interpreted
@@ -66,7 +66,7 @@ def test_attributes_of_mentions():
 
 
 def value(name, a, m, document):
-    (code,) = measured(described(document), np.array([a]), np.array([m]))[name]
+    (code,) = measures_of(described(document), np.array([a]), np.array([m]))[name]
     return MEASURES[name][code]
 
 
@@ -90,7 +90,7 @@ def test_measures_of_pairs():
 def test_closest_looks_at_all_mentions_before():
     document = text(head=heads())
     i, j = np.triu_indices(len(document), 1)
-    codes = measured(described(document), i, j)["closest"]
+    codes = measures_of(described(document), i, j)["closest"]
     found = {(int(a), int(m)): MEASURES["closest"][code] for a, m, code in zip(i, j, codes, strict=True)}
     assert found[KING, AGAIN] == "head"
     assert found[FRANCE, SHE] == "agreement"
@@ -101,7 +101,7 @@ def test_values_of_measures_are_known():
     """Every code has a name, for any two mentions."""
     document = text(head=heads())
     i, j = np.triu_indices(len(document), 1)
-    for name, codes in measured(described(document), i, j).items():
+    for name, codes in measures_of(described(document), i, j).items():
         assert 0 <= codes.min() <= codes.max() < len(MEASURES[name])
     far = Mentions({"word": ["a"] * 400}, np.arange(400), [(k, k + 1) for k in range(400)])
     assert value("sentences", 0, 399, far) == "17+"
@@ -206,7 +206,7 @@ def test_empty_documents_have_no_links():
 
 
 def test_documents_that_would_take_too_much_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("widemargin.core.limits.MOST_BYTES", 2000)
+    monkeypatch.setattr("widemargin.core.checks.MOST_BYTES", 2000)
     with pytest.raises(UnsupportedError, match=r"document 1 would need .* GB for comparing mentions"):
         LinkExtractor(TEMPLATES, 8).links([text()])
     assert LinkExtractor(TEMPLATES, 8, 1).links([text()]).keys.documents[-1] == len(SPANS)

@@ -52,7 +52,7 @@ def read(tmp_path, name, text, *, gold=True, detected=False, **reading):
 
 
 def written(corpus, outputs, *, singletons=True):
-    return corpus.document.written(outputs, singletons=singletons)
+    return corpus.document.text_with(outputs, singletons=singletons)
 
 
 @pytest.mark.parametrize(

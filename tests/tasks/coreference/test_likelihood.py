@@ -6,11 +6,10 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from helpers.coreference import choices, error_of, phi, random_mentions
-from widemargin.core.completion import sums_completions
 from widemargin.core.examples import LatentMarginals
 from widemargin.core.loop import Stop
 from widemargin.core.problem import Problem
-from widemargin.core.restarts import fit_best
+from widemargin.core.restarts import fit_best, sums_completions
 from widemargin.errors import UnsupportedError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS

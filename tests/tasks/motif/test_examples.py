@@ -9,7 +9,7 @@ from helpers.motifs import motif_examples, outputs_of, phi, random_texts
 from widemargin.core.examples import FirstCompletions, Latent, Uncertain
 from widemargin.core.sparse import expanded
 from widemargin.errors import DataError, WidemarginError
-from widemargin.tasks.motif.letters import code, complement_of, letters_of, n_contexts, reverse_complement
+from widemargin.tasks.motif.examples import code, complement_of, letters_of, n_contexts, reverse_complement
 from widemargin.testing import check_structure
 
 CASES = {

@@ -7,10 +7,10 @@ import pytest
 
 from widemargin.data.treebanks import treebank
 from widemargin.report.explain import Question
-from widemargin.tasks.parse.compile import compile_trees
+from widemargin.tasks.parse import ParserParameters
+from widemargin.tasks.parse.estimator import compile_trees
 from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.model import Parser
-from widemargin.tasks.parse.parameters import ParserParameters
 from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.interpreted

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from widemargin.core.sparse import boundaries, dots
 from widemargin.tasks.parse.examples import TreeExamples, Trees
-from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.keys import GROUPS, TURNS, step_of, turn_of
+from widemargin.tasks.parse.features import GROUPS, TURNS, ArcExtractor, step_of, turn_of
 from widemargin.text.columns import Column, Columns
 
 pytestmark = pytest.mark.interpreted

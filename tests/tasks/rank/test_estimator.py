@@ -15,8 +15,8 @@ from helpers.rankings import random_queries
 from widemargin import Ranker
 from widemargin.core.sparse import boundaries, compressed, expanded
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.tasks.rank.features import normalise
 from widemargin.tasks.rank.files import Rankings
-from widemargin.tasks.rank.queries import normalised
 
 pytestmark = pytest.mark.interpreted
 
@@ -109,7 +109,7 @@ def test_features_scaled_within_queries_rank_like_ranges_from_0_to_1():
     for a, b in pairwise(ends):
         low, high = X[a:b].min(axis=0), X[a:b].max(axis=0)
         ranges[a:b] = (X[a:b] - low) / np.where(high > low, high - low, 1.0)
-    found = expanded(normalised(compressed(X), 4, ends), 4)
+    found = expanded(normalise(compressed(X), 4, ends), 4)
     for a, b in pairwise(ends):
         assert found[a:b] - found[a] == pytest.approx(ranges[a:b] - ranges[a], abs=1e-12)
     one = Ranker(measure="pairs", tol=1e-8, normalize=True).fit(X, grades, group=SIZES)

@@ -16,8 +16,8 @@ from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
 from widemargin.core.rounds import Rounds
 from widemargin.core.sparse import compressed, dots
+from widemargin.decoders.scores import top_k
 from widemargin.decoders.swaps import least_average_precision
-from widemargin.decoders.top import top_k
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.rank.examples import DAMPING, SwapExamples, regression_weights
 

@@ -11,8 +11,8 @@ import widemargin
 from helpers.segmentations import random_segmentation
 from widemargin import Constraints, Segmenter
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.tasks.segment.costs import segments_of
 from widemargin.tasks.segment.model import ConstrainedSegments, segment_margin
-from widemargin.tasks.segment.weights import segments_of
 from widemargin.text.spans import Span
 
 pytestmark = pytest.mark.interpreted

@@ -12,8 +12,9 @@ from helpers import as_dicts
 from helpers.segmentations import PlainSegmentation, candidate_spans, random_segmentation, segmentations
 from widemargin.core.sparse import NO_ROWS, boundaries, dots
 from widemargin.errors import DataError, UnsupportedError
+from widemargin.tasks.segment.costs import encode, segments_of
 from widemargin.tasks.segment.examples import SegmentExamples
-from widemargin.tasks.segment.weights import Segmentation, encode, segments_of, span_boundaries
+from widemargin.tasks.segment.scores import Segmentation, span_boundaries
 
 pytestmark = pytest.mark.interpreted
 

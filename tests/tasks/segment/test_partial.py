@@ -18,11 +18,11 @@ from widemargin.core.problem import Problem
 from widemargin.errors import DataError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import Auto
-from widemargin.tasks.segment.compile import compile_segments
+from widemargin.tasks.segment import SegmenterParameters
+from widemargin.tasks.segment.costs import encode, segments_of
+from widemargin.tasks.segment.estimator import compile_segments
 from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
 from widemargin.tasks.segment.labels import encode_partial
-from widemargin.tasks.segment.parameters import SegmenterParameters
-from widemargin.tasks.segment.weights import encode, segments_of
 from widemargin.tasks.training import Data
 
 INTERPRETED = pytest.mark.interpreted

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from widemargin.core.problem import predict
 from widemargin.tasks.segment.features import SEGMENT_FEATURES, SegmentExtractor
 from widemargin.tasks.segment.model import SegmentModel
-from widemargin.tasks.segment.weights import Segmentation
+from widemargin.tasks.segment.scores import Segmentation
 from widemargin.text.attributes import Resources
 from widemargin.text.inputs import as_columns
 from widemargin.text.template_extractor import TemplateExtractor

@@ -7,7 +7,7 @@ from helpers import all_blocks, optimum, primal
 from helpers.extracts import N_FEATURES, all_sets, random_extract, small_extracts
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
-from widemargin.decoders.coverage import Found, Limits
+from widemargin.decoders.coverage import Limits, Selection
 from widemargin.solvers import SOLVERS
 from widemargin.tasks.summarise.examples import ExtractExamples, Gold, gold_extract
 from widemargin.testing import check_structure
@@ -21,7 +21,7 @@ def test_gold_has_the_greatest_recall_and_no_error():
         assert gold.recall == max(extract.recall(chosen) for chosen in all_sets(extract.coverage))
         assert gold.doubt < 1e-9
         for chosen in all_sets(extract.coverage):
-            (error,), _ = examples.difference(np.array([i]), [Found(chosen, 0.0, 0.0)])
+            (error,), _ = examples.difference(np.array([i]), [Selection(chosen, 0.0, 0.0)])
             assert error == pytest.approx(1.0 - extract.recall(chosen) / gold.recall)
 
 
@@ -100,5 +100,5 @@ def test_gold_that_may_not_be_the_best_is_accounted_for():
     examples.gold = [Gold(worse, recall, best.recall / recall - 1.0)]
     examples.gold_features = extract.features(worse)[None]
     check_structure(
-        examples, enumerate_outputs=lambda i: ([Found(chosen, 0.0, 0.0)] for chosen in all_sets(extract.coverage))
+        examples, enumerate_outputs=lambda i: ([Selection(chosen, 0.0, 0.0)] for chosen in all_sets(extract.coverage))
     )

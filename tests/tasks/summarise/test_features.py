@@ -13,7 +13,7 @@ from widemargin.tasks.summarise.features import (
     N_CONCEPT,
     NAMES,
     SENTENCE_FEATURES,
-    Settings,
+    SummarySettings,
     Topic,
     as_references,
     as_topics,
@@ -25,7 +25,7 @@ from widemargin.tasks.summarise.features import (
 
 pytestmark = pytest.mark.interpreted
 
-SETTINGS = Settings(9, 2, lower=True, split_sentences=False, stop_words=["the", "is", "a"])
+SETTINGS = SummarySettings(9, 2, lower=True, split_sentences=False, stop_words=["the", "is", "a"])
 DOCUMENTS = [
     ["The battery is good.", "The battery is good and the screen is good.", "It has 3 ports?"],
     ["the battery is GOOD", "A screen.", "a long sentence that says the battery is good and then goes on and on"],

@@ -101,7 +101,7 @@ def test_json_lines(tmp_path):
     )
     found = read_topics(str(path), gold=False)
     assert [Topic([["a b", "c"], ["d"]], "1"), Topic([], "x")] == found.X
-    written = found.document.written([Summary(["c", "d"], []), Summary([], [])], as_json=True)
+    written = found.document.text_with([Summary(["c", "d"], []), Summary([], [])], as_json=True)
     assert written == (
         '{"documents": ["a b\\nc", ["d"]], "references": ["c\\nd"], "n": 1.0}\n\n'
         '{"id": "x", "documents": [], "references": [""]}\n'

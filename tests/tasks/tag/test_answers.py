@@ -16,8 +16,7 @@ from widemargin.errors import DataError, ModelFileError, UnsupportedError, Widem
 from widemargin.metrics import accuracy
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.calibration import Margins
-from widemargin.text.span_labels import SpanLabels
-from widemargin.text.spans import spans
+from widemargin.text.spans import SpanLabels, spans
 
 WORDS = ["a", "b", "c", "d"]
 MARKS = ["O", "B-X", "I-X"]

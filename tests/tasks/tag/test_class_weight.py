@@ -8,7 +8,7 @@ import pytest
 from widemargin import SequenceTagger
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.training import Data
 
 pytestmark = pytest.mark.interpreted

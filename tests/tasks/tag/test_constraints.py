@@ -12,8 +12,7 @@ from helpers.marks import BIO, BIOES
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.tag.predict import ConstrainedChain
-from widemargin.text.span_labels import SpanLabels
-from widemargin.text.spans import spans
+from widemargin.text.spans import SpanLabels, spans
 
 pytestmark = pytest.mark.interpreted
 

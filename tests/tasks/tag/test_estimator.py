@@ -22,7 +22,7 @@ from widemargin.objectives import Softmax
 from widemargin.solvers import SOLVERS, Perceptron
 from widemargin.tasks.parameters import PRESETS
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
 from widemargin.text.columns import Column
 from widemargin.text.inputs import as_columns
 

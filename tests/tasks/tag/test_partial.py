@@ -18,9 +18,9 @@ from widemargin.core.problem import Problem
 from widemargin.errors import DataError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import Auto
-from widemargin.tasks.tag.compile import compile_tags
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import compile_tags
 from widemargin.tasks.tag.features import ChainExamples, PartialChainExamples
-from widemargin.tasks.tag.parameters import TaggerParameters
 from widemargin.tasks.training import Data
 
 

@@ -13,8 +13,8 @@ from widemargin import SequenceTagger
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.stacking import QUICK as FOLD
 from widemargin.tasks.stacking import fold_numbers
-from widemargin.tasks.tag.compile import FOLDS, first_labels, guessed
-from widemargin.tasks.tag.parameters import TaggerParameters
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import FOLDS, first_labels, prepare_second_pass
 from widemargin.tasks.tag.predict import nearby_labels
 from widemargin.tasks.training import Data
 from widemargin.text.inputs import as_columns
@@ -58,7 +58,7 @@ def test_the_first_pass_learns_where_spans_end_and_any_other_labels_as_they_are(
 
 def test_guesses_about_training_data_come_from_taggers_that_have_not_seen_them():
     parameters = TaggerParameters(**QUICK, passes=2)
-    _, data, first = guessed(parameters, Data(as_columns(X), Y))
+    _, data, first = prepare_second_pass(parameters, Data(as_columns(X), Y))
     part = fold_numbers(data.X.indptr, FOLDS)
     ends = first_labels(as_columns(X), Y).strings()
     gold = [ends[begin:end] for begin, end in zip(data.X.indptr, data.X.indptr[1:], strict=False)]

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import widemargin
 from widemargin import Constraints, SequenceTagger
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.tasks.tag.predict import given as as_given
-from widemargin.tasks.tag.predict import learnt
+from widemargin.tasks.tag.predict import labels_to_learn, labels_to_show
 from widemargin.text.spans import Span, bio
 
 X = [["Ann", "Lee", "met", "Bo"], ["Bo", "met", "Cy", "Dee", "Lee"], ["Cy", "left"], []] * 3
@@ -29,8 +28,8 @@ def marked(draw):
 @settings(max_examples=60)
 @given(marked())
 def test_learnt_labels_stand_for_the_given_ones(labels):
-    (found,) = learnt("bioes", [labels], [labels])
-    assert as_given("bioes", found) == labels
+    (found,) = labels_to_learn("bioes", [labels], [labels])
+    assert labels_to_show("bioes", found) == labels
     ends = [t for t, label in enumerate(labels) if label != "O" and not [*labels, "O"][t + 1].startswith("I-")]
     assert [t for t, label in enumerate(found) if label[0] in "ES"] == ends
 

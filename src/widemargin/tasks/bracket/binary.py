@@ -15,7 +15,8 @@ encoding removes it and decoding puts it back.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -65,7 +66,7 @@ class Labels(NamedTuple):
         return cls(frozenset(on_words), frozenset(on_spans), frozenset(folded))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bracketing:
     """The labels of binary trees: first the `chains`, beginning with the empty one, then the rests of `folded`.
 
@@ -78,13 +79,12 @@ class Bracketing:
     on_words: list[bool]
     on_spans: list[bool]
     fold: Fold = "right"
-    _chain_codes: dict[str, int] = field(init=False, repr=False, compare=False)
-    _rest_codes: dict[str, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_chain_codes", {chain: code for code, chain in enumerate(self.chains)})
-        rests = {label: code for code, label in enumerate(self.folded, len(self.chains))}
-        object.__setattr__(self, "_rest_codes", rests)
+    @cached_property
+    def _codes(self) -> dict[tuple[str, bool], int]:
+        """The number of each label; rests are marked by True."""
+        labels = [(chain, False) for chain in self.chains] + [(label, True) for label in self.folded]
+        return {label: code for code, label in enumerate(labels)}
 
     @classmethod
     def of(cls, trees: Sequence[Tree], fold: Fold = "right") -> "Bracketing":
@@ -134,7 +134,7 @@ class Bracketing:
     def rests(self) -> IntVector:
         """For each label, the label of its rests; −1 if it never has any."""
         bottoms = [chain.rpartition(" ")[2] for chain in self.chains]
-        return np.array([self._rest_codes.get(label, -1) for label in [*bottoms, *self.folded]], dtype=np.int32)
+        return np.array([self._codes.get((label, True), -1) for label in [*bottoms, *self.folded]], dtype=np.int32)
 
     @property
     def rest_side(self) -> int:
@@ -149,13 +149,11 @@ class Bracketing:
 
     def encode(self, tree: Tree) -> IntMatrix:
         """The nodes of a tree; all its labels must be known."""
-        nodes = np.array(
-            [
-                (each.begin, each.n_halves, (self._rest_codes if each.is_rest else self._chain_codes)[each.label])
-                for each in _nodes(tree, self.root, self.fold)
-            ],
-            dtype=np.int32,
-        )
+        rows = [
+            (each.begin, each.n_halves, self._codes[each.label, each.is_rest])
+            for each in _nodes(tree, self.root, self.fold)
+        ]
+        nodes = np.array(rows, dtype=np.int32)
         ends: list[int] = []
         for row in nodes[::-1]:
             if row[1]:

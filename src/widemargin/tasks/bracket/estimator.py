@@ -1,18 +1,117 @@
-"""Parsing into constituents as a scikit-learn estimator."""
+"""Parsing into constituents: from users' trees to examples, and the scikit-learn estimator."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin._types import FloatMatrix
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin._types import FloatMatrix, FloatVector
+from widemargin.core.problem import predict
+from widemargin.core.stop import Score
+from widemargin.errors import WidemarginError
+from widemargin.files.brackets import columns_of
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.answers import Ranked
-from widemargin.tasks.bracket.binary import as_trees
-from widemargin.tasks.bracket.compile import compile_brackets
-from widemargin.tasks.bracket.metrics import scores_of
+from widemargin.tasks.bracket import BracketerParameters
+from widemargin.tasks.bracket.binary import FOLDS, Bracketing, Fold, Labels, as_trees, common_root
+from widemargin.tasks.bracket.examples import BracketExamples
+from widemargin.tasks.bracket.features import (
+    DEFAULT_BRACKET_TEMPLATES,
+    RICH,
+    RICH_BRACKET_TEMPLATES,
+    BracketHasher,
+    columns_read,
+    parse_bracket_templates,
+)
+from widemargin.tasks.bracket.metrics import bracket_scores, scores_of
 from widemargin.tasks.bracket.model import Bracketer
-from widemargin.tasks.bracket.parameters import BracketerParameters
 from widemargin.tasks.parameters import documented
+from widemargin.tasks.stacking import TagColumns, tagged
+from widemargin.tasks.survey import Survey
+from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.trees import checked_bits
+from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
+from widemargin.text.roles import RoleTemplate
+from widemargin.text.trees import Tree
+
+METRICS = ("f1", "exact")
+
+
+def survey_brackets(parameters: BracketerParameters, data: Data) -> Survey:
+    """The labels of a piece of data, with and without the root of its trees: other pieces may have another root."""
+    trees = as_trees(as_tagged(data.X), data.y)
+    root = common_root(trees)
+    facts: dict[str, Any] = {"roots": frozenset([root])}
+    for name, without in (("with", None), ("without", root)):
+        facts |= {f"{part} {name} root": each for part, each in Labels.of(trees, without)._asdict().items()}
+    return Survey(facts=facts)
+
+
+def _templates(parameters: BracketerParameters) -> tuple[RoleTemplate, ...]:
+    given = parameters.templates
+    if given is None:
+        return parse_bracket_templates(DEFAULT_BRACKET_TEMPLATES)
+    return parse_bracket_templates(RICH_BRACKET_TEMPLATES if given == RICH else given)
+
+
+TAGS = TagColumns(as_tagged, lambda parameters, survey: columns_read(_templates(parameters)))
+
+
+def _bracketing(survey: Survey, fold: Fold) -> Bracketing:
+    """The labels of all pieces; a root is taken off only if all pieces have the same."""
+    roots, facts = survey.facts["roots"], survey.facts
+    root = next(iter(roots)) if len(roots) == 1 else None
+    which = "with" if root is None else "without"
+    return Bracketing.with_labels(root, Labels(*(facts[f"{part} {which} root"] for part in Labels._fields)), fold)
+
+
+def compile_brackets(
+    parameters: BracketerParameters, data: Data, *, survey: Survey | None = None
+) -> Compiled[Bracketer]:
+    """Compile features and trees to arrays; a `survey` of all pieces, if given, decides on the labels."""
+    hash_bits = checked_bits(parameters.hash_bits)
+    if parameters.dev_metric not in METRICS:
+        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
+    fold = parameters.fold
+    if fold not in FOLDS:
+        raise WidemarginError(f"there is no fold {fold!r}; there are {' and '.join(FOLDS)}")
+    columns = as_tagged(data.X)
+    trees = as_trees(columns, data.y)
+    templates = _templates(parameters)
+    dev = None if data.dev is None else as_tagged(data.dev[0])
+    gold_dev = None if dev is None or data.dev is None else as_trees(dev, data.dev[1])
+    columns, dev, taggers, filled = tagged(parameters, columns, dev, columns_read(templates), data.told)
+    bracketing = Bracketing.of(trees, fold) if survey is None else _bracketing(survey, fold)
+    gold = np.concatenate([bracketing.encode(tree) for tree in trees])
+    examples = BracketExamples(
+        bracketing,
+        hash_bits,
+        columns.indptr,
+        BracketHasher(templates).keys(columns),
+        gold,
+        missing_cost=parameters.missing_cost,
+        error=parameters.error,
+        source=columns.source,
+    )
+    texts = tuple(template.text for template in templates)
+    model = Bracketer(
+        bracketing.chains, bracketing, texts, hash_bits, weights=np.empty(0), taggers=taggers, filled=filled
+    )
+    score = None if dev is None or gold_dev is None else _score(parameters, model, dev, gold_dev)
+    return Compiled(examples, model.trained, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
+
+
+def _score(parameters: BracketerParameters, model: Bracketer, X: Columns, gold: list[Tree]) -> Score:
+    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
+    words = columns_of(gold)  # gold tags decide which words are punctuation
+
+    def score(w: FloatVector) -> float:
+        scores = bracket_scores(gold, model.trees_of(np.concatenate(predict(examples, w, n_threads)), words))
+        return scores.exact if parameters.dev_metric == "exact" else scores.micro.f1
+
+    return score
 
 
 @documented(Bracketer)
@@ -44,6 +143,8 @@ class ConstituencyParser(BracketerParameters, TreeEstimator[Bracketer]):
     """
 
     _compile = staticmethod(compile_brackets)
+    _survey = staticmethod(survey_brackets)
+    _tags = TAGS
 
     def predict_best(self, X: Any, k: int) -> list[list[Ranked]]:
         """The `k` best trees of every sentence as pairs (score, tree), best first; fewer if fewer exist."""

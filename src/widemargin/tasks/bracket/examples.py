@@ -25,15 +25,14 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core.limits import check_memory, check_time
+from widemargin.core.checks import check_memory, check_time
 from widemargin.core.sparse import Draft, Rows, boundaries, coalesce, new_table, with_room
 from widemargin.decoders.cky import cell, ends_of
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.constituents import Constituents, NodeCosts, TreeScores, parts_of
 from widemargin.structures.examples import WithBestK, WithSums, WithThrough
 from widemargin.structures.flat import Counts, Parts
-from widemargin.structures.hashed import HashedFeatures, Sink, add_runs, flush, matters, push
-from widemargin.structures.support import add_rows
+from widemargin.structures.hashed import HashedFeatures, Sink, add_rows, add_runs, flush, matters, push
 from widemargin.tasks.bracket.binary import Bracketing
 from widemargin.tasks.bracket.features import (
     LEFT,
@@ -124,6 +123,7 @@ def _gather(data: BracketData, batch: IntVector, parts: Parts) -> Rows:
                 draft.indices[write], draft.values[write] = data.rules + number - 3 * size, value
                 write += 1
                 continue
+            # Parts come in three blocks of a row of labels per span: spans, left halves and right halves.
             t, u = ends_of(number % size // n_labels)
             count = part_slots(data.keys, number // size, begin + t, begin + u, data.mask, slots)
             write = push(slots[:count], number % n_labels, value, draft, write)
@@ -170,15 +170,7 @@ def count_weights(n_labels: int, hash_bits: int) -> int:
 
 
 class BracketFeatures(HashedFeatures):
-    """The features of sentences (`structures.parts.Features`).
-
-    Parameters
-    ----------
-    bracketing : the labels
-    hash_bits : the weights of features are a table of 2^hash_bits numbers
-    indptr : (n + 1,) where each sentence begins among the tokens
-    keys : the keys of the features
-    """
+    """The features of sentences (`structures.parts.Features`); arguments as for `BracketExamples`."""
 
     def __init__(self, bracketing: Bracketing, hash_bits: int, indptr: LongVector, keys: BracketKeys) -> None:
         n_labels, n_chains = bracketing.n_labels, len(bracketing.chains)

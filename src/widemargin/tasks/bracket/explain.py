@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector
-from widemargin.core.limits import check_memory, check_time
+from widemargin.core.checks import check_memory, check_time
 from widemargin.decoders.cky import best_tree, cell, new_charts, no_marks
 from widemargin.decoders.cky_searches import outside, tree_through
 from widemargin.errors import WidemarginError
@@ -46,7 +46,7 @@ Place = tuple[int, int, int]
 ONLY = np.zeros(1, dtype=np.int32)
 
 
-class Node(NamedTuple):
+class ExplainedNode(NamedTuple):
     """The words begin … end − 1 with a label; if there are several, also the split and the labels of both halves."""
 
     begin: int
@@ -62,28 +62,20 @@ class Node(NamedTuple):
         return self.end - self.begin > 1
 
 
-def nodes_of(rows: Sequence[Sequence[int]]) -> list[Node]:
+def nodes_of(rows: Sequence[Sequence[int]]) -> list[ExplainedNode]:
     """The nodes of a tree from its rows (begin, end, label) in preorder."""
     found = []
     for r, (begin, end, label) in enumerate(rows):
         if end - begin == 1:
-            found.append(Node(begin, end, label))
+            found.append(ExplainedNode(begin, end, label))
             continue
         _, split, left = rows[r + 1]
-        found.append(Node(begin, end, label, split, left, rows[r + 2 * (split - begin)][2]))
+        found.append(ExplainedNode(begin, end, label, split, left, rows[r + 2 * (split - begin)][2]))
     return found
 
 
 class SpanVotes:
-    """The votes for nodes in one sentence: names of features, with their weights.
-
-    Parameters
-    ----------
-    templates : the templates of the features of nodes
-    sentence : columns of this sentence alone
-    weights : the weights of the model
-    names : the names of all labels
-    """
+    """The votes for nodes in one `sentence`, columns of it alone; `names` are those of all labels."""
 
     def __init__(
         self, templates: Sequence[RoleTemplate], sentence: Columns, weights: BracketWeights, names: Sequence[str]
@@ -93,7 +85,7 @@ class SpanVotes:
         self._atoms = Atoms(sentence, Resources())
         self._keys = [(template, BracketHasher([template]).keys(sentence)) for template in templates]
 
-    def votes(self, node: Node) -> list[tuple[str, float]]:
+    def votes(self, node: ExplainedNode) -> list[tuple[str, float]]:
         """All votes for a node: features, ``template=values``, and their weights."""
         table, rules, label = *self._weights, node.label
         found = []
@@ -105,7 +97,7 @@ class SpanVotes:
                 found.append((f"{name}={self._names[half]}", float(rules[side, half, label])))
         return found
 
-    def _slot(self, keys: BracketKeys, node: Node) -> Iterator[tuple[int, int, int]]:
+    def _slot(self, keys: BracketKeys, node: ExplainedNode) -> Iterator[tuple[int, int, int]]:
         """The slot of the only template in `keys`, with the span that it describes; none if it needs a split."""
         slots, parts = new_slots(keys), [(SPAN, node.begin, node.end)]
         if node.is_split:
@@ -114,7 +106,7 @@ class SpanVotes:
             for slot in slots[: part_slots(keys, kind, begin, end, self._mask, slots)].tolist():
                 yield slot, begin, end
 
-    def _spelt(self, template: RoleTemplate, node: Node, begin: int, end: int) -> str:
+    def _spelt(self, template: RoleTemplate, node: ExplainedNode, begin: int, end: int) -> str:
         measured = {"length": str(STEPS[np.searchsorted(STEPS, end - begin, side="right") - 1])}
         for name in set(SEQUENCES).intersection(template.measures):
             codes, _, values = self._atoms.part(Atom(*SEQUENCES[name], 0))
@@ -165,7 +157,7 @@ class SpanExplainer:
         """The label predicted for the words begin … end − 1; None if they are not a constituent."""
         return next((label for i, j, label in self.constituents() if (i, j) == (begin, end)), None)
 
-    def alternative(self, begin: int, end: int, label: str | None = None) -> list[Node]:
+    def alternative(self, begin: int, end: int, label: str | None = None) -> list[ExplainedNode]:
         """The best tree in which the words begin … end − 1 are a constituent `label`.
 
         Without a label, it is the best tree that lacks their predicted constituent or, if they have none, the best in
@@ -181,7 +173,7 @@ class SpanExplainer:
             instead = [node[:3] for node in other if node[:3] not in own]
             yield constituent, self._score - score, self._spelt(instead)
 
-    def _alternative(self, begin: int, end: int, label: str | None = None) -> tuple[list[Node], float]:
+    def _alternative(self, begin: int, end: int, label: str | None = None) -> tuple[list[ExplainedNode], float]:
         chosen = self.label(begin, end)
         if not 0 <= begin < end <= self.n_tokens:
             raise WidemarginError(f"there are no words {begin + 1} to {end} in a sentence of {self.n_tokens} words")
@@ -197,7 +189,7 @@ class SpanExplainer:
         scores[wanted] = self._through[cell(begin, end), wanted]
         return self._best_with(begin, end, scores)
 
-    def _without(self, begin: int, end: int, label: int) -> tuple[list[Node], float]:
+    def _without(self, begin: int, end: int, label: int) -> tuple[list[ExplainedNode], float]:
         """The best tree without this node: it has the span with another label, or a span that crosses it.
 
         A binary tree that lacks a span has one that crosses it: otherwise it could have both.
@@ -212,7 +204,7 @@ class SpanExplainer:
             return self._best_with(int(i[at]), int(j[at]), self._through[at])
         return self._best_with(begin, end, others)
 
-    def _best_with(self, begin: int, end: int, scores: FloatVector) -> tuple[list[Node], float]:
+    def _best_with(self, begin: int, end: int, scores: FloatVector) -> tuple[list[ExplainedNode], float]:
         """The nodes of the best tree with this span, and its score; `scores` are those of the span with each label."""
         label = int(scores.argmax())
         if scores[label] == -np.inf:
@@ -221,12 +213,12 @@ class SpanExplainer:
         tree_through(self.n_tokens, begin, end, label, 0, self._parts, self._filled, self._outer, no_marks(), rows)
         return nodes_of(rows.tolist()), float(scores[label])
 
-    def options(self, other: Sequence[Node]) -> tuple[Option, Option]:
+    def options(self, other: Sequence[ExplainedNode]) -> tuple[Option, Option]:
         """The parts that only the predicted tree has, and those that only the other has."""
         votes, others = self._votes(self.nodes), self._votes(other)
         return self._only(votes, others), self._only(others, votes)
 
-    def _votes(self, nodes: Sequence[Node]) -> dict[Place, dict[str, float]]:
+    def _votes(self, nodes: Sequence[ExplainedNode]) -> dict[Place, dict[str, float]]:
         return {node[:3]: dict(self._voters.votes(node)) for node in nodes}
 
     def _only(self, votes: dict[Place, dict[str, float]], others: dict[Place, dict[str, float]]) -> Option:

@@ -33,9 +33,8 @@ from widemargin.errors import WidemarginError
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import hash_strings
-from widemargin.text.role_keys import RoleHasher, measure_keys
-from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
-from widemargin.text.templates import Atom, Atoms
+from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.templates import Atom, Atoms, listed
 
 ROLES = ("first", "last", "split")
 SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape"), "words": ("word", "lower")}
@@ -47,50 +46,21 @@ GROUPS = (*((role,) for role in ROLES), *PAIRS)
 STEPS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 41)
 """The bins of lengths: each begins with one of these numbers."""
 
-DEFAULT_BRACKET_TEMPLATES = (
-    "length",
-    "tags",
-    "shapes",
-    "first:word",
-    "last:word",
-    "first:word[-1]",
-    "last:word[1]",
-    "first:pos[-1..0]",
-    "last:pos[0..1]",
-    "first:pos|length",
-    "last:pos|length",
-    "first:pos[-1]|first:pos",
-    "last:pos|last:pos[1]",
-    "first:pos|first:pos[1]",
-    "last:pos[-1]|last:pos",
-    "first:pos[-2]|first:pos[-1]|first:pos",
-    "last:pos|last:pos[1]|last:pos[2]",
-    "first:pos[-1]|first:word",
-    "last:word|last:pos[1]",
-    "first:word[-1]|first:word",
-    "last:word|last:word[1]",
-    "first:pos|last:pos",
-    "first:pos|last:pos|length",
-    "first:pos[-1]|first:pos|last:pos",
-    "first:pos|last:pos|last:pos[1]",
-    "first:word|last:word",
-    "first:word|last:pos",
-    "first:pos|last:word",
-    "first:pos[-1]|last:pos[1]",
-    "first:word[-1]|last:pos[1]",
-    "first:pos[-1]|last:word[1]",
-    "first:pos[-1]|first:pos|last:pos|last:pos[1]",
-    "split:word[-1..0]",
-    "split:pos[-1..0]",
-    "split:pos[-1]|split:pos",
-    "split:word[-1]|split:pos",
-    "split:pos[-1]|split:word",
-    "first:pos|split:pos",
-    "first:pos|split:pos[-1]|split:pos",
-    "first:word|split:word",
-    "split:pos|last:pos",
-    "split:pos[-1]|split:pos|last:pos",
-    "split:word|last:word",
+DEFAULT_BRACKET_TEMPLATES = tuple(
+    listed("""
+    length  tags  shapes
+    first:word  last:word  first:word[-1]  last:word[1]  first:pos[-1..0]  last:pos[0..1]
+    first:pos|length  last:pos|length  first:pos[-1]|first:pos  last:pos|last:pos[1]
+    first:pos|first:pos[1]  last:pos[-1]|last:pos
+    first:pos[-2]|first:pos[-1]|first:pos  last:pos|last:pos[1]|last:pos[2]
+    first:pos[-1]|first:word  last:word|last:pos[1]  first:word[-1]|first:word  last:word|last:word[1]
+    first:pos|last:pos  first:pos|last:pos|length  first:pos[-1]|first:pos|last:pos  first:pos|last:pos|last:pos[1]
+    first:word|last:word  first:word|last:pos  first:pos|last:word  first:pos[-1]|last:pos[1]
+    first:word[-1]|last:pos[1]  first:pos[-1]|last:word[1]  first:pos[-1]|first:pos|last:pos|last:pos[1]
+    split:word[-1..0]  split:pos[-1..0]  split:pos[-1]|split:pos  split:word[-1]|split:pos  split:pos[-1]|split:word
+    first:pos|split:pos  first:pos|split:pos[-1]|split:pos  first:word|split:word
+    split:pos|last:pos  split:pos[-1]|split:pos|last:pos  split:word|last:word
+    """)
 )
 """The default templates of a constituency parser; tags are in the column ``pos``."""
 
@@ -99,50 +69,29 @@ RICH = "rich"
 
 RICH_BRACKET_TEMPLATES = (
     *DEFAULT_BRACKET_TEMPLATES,
+    *listed("""
     # one token more
-    "first:word[1]",
-    "last:word[-1]",
-    "first:word|first:word[1]",
-    "last:word[-1]|last:word",
-    "first:word[-2]",
-    "last:word[2]",
-    "split:word[-1]|split:word",
-    "split:pos[-2]|split:pos[-1]|split:pos",
-    "split:pos[-1]|split:pos|split:pos[1]",
+    first:word[1]  last:word[-1]  first:word|first:word[1]  last:word[-1]|last:word  first:word[-2]  last:word[2]
+    split:word[-1]|split:word  split:pos[-2]|split:pos[-1]|split:pos  split:pos[-1]|split:pos|split:pos[1]
     # shapes of words
-    "first:suffix3[-1..0]",
-    "last:suffix3[0..1]",
-    "first:prefix3",
-    "last:prefix3",
-    "first:shape",
-    "last:shape",
-    "first:shape[-1]|first:shape",
-    "last:shape|last:shape[1]",
-    "split:suffix3[-1..0]",
-    "split:shape[-1]|split:shape",
-    "split:suffix3[-1]|split:pos",
-    "split:pos[-1]|split:suffix3",
+    first:suffix3[-1..0]  last:suffix3[0..1]  first:prefix3  last:prefix3  first:shape  last:shape
+    first:shape[-1]|first:shape  last:shape|last:shape[1]
+    split:suffix3[-1..0]  split:shape[-1]|split:shape  split:suffix3[-1]|split:pos  split:pos[-1]|split:suffix3
     # words of both ends
-    "words",
-    "first:pos|last:word[1]",
-    "first:word|last:word[1]",
-    "first:suffix3|last:suffix3",
-    "first:pos|split:word",
-    "first:word|split:pos",
-    "split:word[-1]|last:pos",
-    "split:pos|last:word",
+    words
+    first:pos|last:word[1]  first:word|last:word[1]  first:suffix3|last:suffix3
+    first:pos|split:word  first:word|split:pos
+    split:word[-1]|last:pos  split:pos|last:word
     # conjuncts are alike: begin or end of either half, with the word before the split
-    "split:pos[-2]|split:pos[-1]|last:pos",
-    "split:word[-2]|split:pos[-1]|last:word",
-    "split:suffix3[-2]|split:pos[-1]|last:suffix3",
-    "split:shape[-2]|split:pos[-1]|last:shape",
-    "first:shape|split:pos[-1]|split:shape",
-    "first:suffix3|split:pos[-1]|split:suffix3",
+    split:pos[-2]|split:pos[-1]|last:pos  split:word[-2]|split:pos[-1]|last:word
+    split:suffix3[-2]|split:pos[-1]|last:suffix3  split:shape[-2]|split:pos[-1]|last:shape
+    first:shape|split:pos[-1]|split:shape  first:suffix3|split:pos[-1]|split:suffix3
     # halves as a whole
-    "first:pos|split:pos|length",
-    "split:pos|last:pos|length",
-    "first:pos|split:pos|tags",
-    "split:pos[-1]|last:pos|tags",
+    first:pos|split:pos|length
+    split:pos|last:pos|length
+    first:pos|split:pos|tags
+    split:pos[-1]|last:pos|tags
+    """),
 )
 """More templates, for folding from the left: in a coordination, the conjunction is then the word before the split."""
 

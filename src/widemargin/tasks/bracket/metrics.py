@@ -14,7 +14,7 @@ from widemargin.errors import DataError
 from widemargin.files.brackets import retagged
 from widemargin.metrics import Score, Scores, counted, quotient
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.text.trees import Tree
 
 

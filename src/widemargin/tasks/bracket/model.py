@@ -5,12 +5,11 @@ Model files call its structure ``brackets``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from widemargin._types import FloatMatrix, IntMatrix, IntVector
+from widemargin._types import AnyArray, FloatMatrix, IntMatrix, IntVector
 from widemargin.core.header import Fields, flag, many, names, one_of, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
@@ -19,7 +18,6 @@ from widemargin.files.brackets import Brackets, text_of
 from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.svg import Picture
 from widemargin.tasks.answers import LEAST, Alternatives, Ranked, checked_k
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing, as_trees
@@ -28,7 +26,7 @@ from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse
 from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
-from widemargin.tasks.trees import HASH_BITS, TreeModel, check_sums, stored_weights
+from widemargin.tasks.trees import HASH_BITS, TreeModel, stored_weights
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
 from widemargin.text.templates import TEMPLATES
@@ -76,16 +74,11 @@ class Bracketer(TreeModel, Alternatives):
 
     def examples(self, X: Any) -> BracketExamples:
         """Sentences as examples to be parsed."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         keys = self._hasher.keys(columns)
         return BracketExamples(self.bracketing, self.hash_bits, columns.indptr, keys, source=columns.source)
 
-    def predict(self, X: Any, n_threads: int = 1) -> list[Tree]:
-        """The best tree of every sentence."""
-        columns = self.settled(X)
-        return self.spelt(self.decoded(columns, n_threads), columns)
-
-    def spelt(self, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
+    def trees_of(self, nodes: IntMatrix, columns: Columns, numbers: IntVector | None = None) -> list[Tree]:
         """The trees with these nodes, end to end: one for each sentence in `columns`, or for each of these numbers."""
         words, tags, sizes = columns.sequences("word"), columns.sequences("pos"), 2 * np.diff(columns.indptr) - 1
         chosen = np.arange(len(sizes)) if numbers is None else numbers
@@ -95,19 +88,19 @@ class Bracketer(TreeModel, Alternatives):
 
     def predict_best(self, X: Any, k: int, n_threads: int = 1) -> list[list[Ranked]]:
         """The `k` best trees of every sentence, best first; fewer if fewer exist."""
-        columns, k = self.settled(X), checked_k(k)
+        columns, k = self.with_columns(X), checked_k(k)
         examples = self.examples(columns)
         parts = in_shares(examples, lambda batch: examples.best(self.weights, batch, k), n_threads)
         batch, scores, nodes = (np.concatenate(each) for each in zip(*parts, strict=True))
         ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
-        trees = self.spelt(nodes, columns, batch)
+        trees = self.trees_of(nodes, columns, batch)
         for i, score, tree in zip(batch.tolist(), scores.tolist(), trees, strict=True):
             ranked[i].append(Ranked(score, tree))
         return ranked
 
     def alternatives(self, X: Any, k: int, n_threads: int = 1) -> list[dict[str, Any]]:
         """Tokens, the best tree in brackets, and the `k` best with their scores."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         return [
             {
                 "tokens": words,
@@ -117,63 +110,38 @@ class Bracketer(TreeModel, Alternatives):
             for words, each in zip(columns.sequences("word"), self.predict_best(columns, k, n_threads), strict=True)
         ]
 
-    def predict_proba(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
-        """For every sentence, at [begin, end, label] the probability that the words begin … end − 1 have this label.
-
-        A label is one of `labels`: a whole chain of constituents over the same words, or the empty one of a word in no
-        chain.
-        """
-        return [self._by_ends(each) for each in self.probabilities(self.settled(X), n_threads)]
-
-    def sentence_probabilities(self, examples: BracketExamples, i: int) -> FloatMatrix:
-        """The probabilities of sentence i: a row per span, in the order of `decoders.cky.cell`, a column per label."""
-        return examples.probabilities(self.weights, np.array([i], dtype=np.int32))[0]
-
-    def _by_ends(self, rows: FloatMatrix) -> FloatMatrix:
-        """The probabilities of chains by begin and end, from a row per span."""
+    def by_tokens(self, rows: FloatMatrix) -> AnyArray:
+        """The probabilities by begin, end and label; rows are in the order of `decoders.cky.cell`."""
         n = round((2 * len(rows)) ** 0.5 - 0.5)
         found = np.zeros((n + 1, n + 1, len(self.labels)))
         ends, begins = np.tril_indices(n)
         found[begins, ends + 1] = rows[:, : len(self.labels)]
         return found
 
-    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Tree]:
-        """For each sentence the tree with the lowest expected number of wrong nodes."""
-        self.check_probable()
-        columns = self.settled(X)
-        examples = self.examples(columns)
-        check_sums(examples, columns)
-        parts = in_shares(examples, partial(examples.decode_least_risk, self.weights), n_threads)
-        return self.spelt(np.concatenate(parts), columns)
+    def predict_proba(self, X: Any, n_threads: int = 1) -> list[AnyArray]:
+        """For every sentence, at [begin, end, label] the probability that the words begin … end − 1 have this label.
 
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """The expected number of spans with each of the `labels`, a row per sentence."""
-        found = self.probabilities(self.settled(X), n_threads)
-        return np.array([each[:, : len(self.labels)].sum(axis=0) for each in found])
+        A label is one of `labels`: a whole chain of constituents over the same words, or the empty one of a word in no
+        chain.
+        """
+        return list(map(self.by_tokens, self.probabilities(self.with_columns(X), n_threads)))
 
-    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
-        """The tokens of each sentence and its likely constituents, the most likely first."""
-        columns = self.settled(X)
-        return [
-            {"tokens": words, "constituents": self._likely_constituents(each)}
-            for words, each in zip(columns.sequences("word"), self.predict_proba(columns, n_threads), strict=True)
-        ]
-
-    def _likely_constituents(self, probabilities: FloatMatrix) -> list[dict[str, Any]]:
+    def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
+        """The likely constituents."""
         found = [
             {"start": start, "end": end, "label": self.labels[label], "probability": float(p)}
             for start, end, label in np.argwhere(probabilities >= LEAST).tolist()
             for p in [probabilities[start, end, label]]
             if label
         ]
-        return sorted(found, key=lambda each: -each["probability"])
+        return {"constituents": sorted(found, key=lambda each: -each["probability"])}
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         gold = as_trees(columns, y)
         predicted, seconds = self.timed(columns, n_threads)
-        return self.resting_on(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
+        return self.with_tag_accuracy(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
 
     def gold(self, document: Document, X: Columns) -> list[Tree]:
         """The trees of a file in brackets."""
@@ -185,13 +153,9 @@ class Bracketer(TreeModel, Alternatives):
         """Trees in brackets, one per line."""
         return text_of(outputs)
 
-    def pictures(self, corpus: Corpus, trees: Sequence[Tree]) -> list[Picture]:
-        """A picture of every tree."""
-        return [brackets_picture(tree) for tree in trees]
-
-    def lines(self, corpus: Corpus, trees: Sequence[Tree]) -> list[list[str]]:
-        """Lines of text that draw every tree."""
-        return [brackets_lines(tree) for tree in trees]
+    def drawings(self, corpus: Corpus, trees: Sequence[Tree], *, terminal: bool) -> list[Any]:
+        """A picture of every tree, or indented lines."""
+        return [brackets_lines(tree) if terminal else brackets_picture(tree) for tree in trees]
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest rules: labels of a half and its constituent; features have no names outside a sentence."""
@@ -215,7 +179,7 @@ class Bracketer(TreeModel, Alternatives):
             raise WidemarginError("--explain compares one part with one other: give a --span, too")
         if question.token is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --span, not for a token")
-        X = self.settled(X)
+        X = self.with_columns(X)
         explainer, (words,) = SpanExplainer(self, X), X.sequences("word")
         if question.span is not None:
             begin, end = question.span
@@ -240,7 +204,7 @@ class Bracketer(TreeModel, Alternatives):
         return header
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "Bracketer":
+    def _restore(cls, stored: Stored) -> "Bracketer":
         header = stored.header
         labels, hash_bits = header["labels"], header["hash_bits"]
         places = header["folded"], header["on_words"], header["on_spans"]

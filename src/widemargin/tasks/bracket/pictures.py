@@ -10,7 +10,7 @@ On a terminal constituents are indented below their parent; an only child shares
 from typing import NamedTuple
 
 from widemargin.report import svg
-from widemargin.report.svg import CORNER, Picture, Text, number
+from widemargin.report.svg import Picture, Text, number
 from widemargin.report.text import shown
 from widemargin.text.trees import Tree
 
@@ -20,7 +20,7 @@ STEM = 12.0  # from a label down to the bar above its children
 NAMELESS = "()"  # stands for an empty label
 
 
-class Kind(NamedTuple):
+class NodeKind(NamedTuple):
     """The looks of a text."""
 
     size: float
@@ -28,14 +28,14 @@ class Kind(NamedTuple):
     weight: str = "normal"
 
 
-WORD, TAG, PHRASE = Kind(17.0, svg.INK), Kind(13.0, svg.FAINT), Kind(13.0, svg.ACCENT, "bold")
+WORD, TAG, PHRASE = NodeKind(17.0, svg.INK), NodeKind(13.0, svg.FAINT), NodeKind(13.0, svg.ACCENT, "bold")
 
 
-class Node(NamedTuple):
+class DrawnNode(NamedTuple):
     """A word, tag or constituent, and where its children are in the list of all nodes."""
 
     text: str
-    kind: Kind
+    kind: NodeKind
     children: list[int]
 
 
@@ -49,7 +49,7 @@ def brackets_picture(tree: Tree) -> Picture:
         rooms[i] = max(strips[i], svg.width_of(text, kind.size))
     floor = LEVEL * levels[0] + PHRASE.size
     xs, ys = [rooms[0] / 2] * len(nodes), [floor - LEVEL * level for level in levels]
-    written: dict[Kind, list[Text]] = {PHRASE: [], TAG: [], WORD: []}
+    written: dict[NodeKind, list[Text]] = {PHRASE: [], TAG: [], WORD: []}
     branches = []
     for i, (text, kind, children) in enumerate(nodes):
         written[kind].append(Text(xs[i], ys[i], text))
@@ -68,17 +68,13 @@ def brackets_picture(tree: Tree) -> Picture:
 
 def _branches(x: float, top: float, ends: list[tuple[float, float]]) -> str:
     """The lines from a label down to a bar with round corners, and from there to the children."""
-    (first, left), *others = ends
     stem = f"M{number(x)} {number(top)}V"
-    if not others:
-        return stem + number(left)
-    *middle, (last, right) = others
+    if len(ends) == 1:
+        return stem + number(ends[0][1])
+    first, *middle, last = ends
     bar = number(top + STEM)
-    return (
-        f"{stem}{bar}M{number(first)} {number(left)}V{number(top + STEM + CORNER)}q0 {-CORNER:g} {CORNER:g} {-CORNER:g}"
-        f"H{number(last - CORNER)}q{CORNER:g} 0 {CORNER:g} {CORNER:g}V{number(right)}"
-        + "".join(f"M{number(x)} {bar}V{number(y)}" for x, y in middle)
-    )
+    others = "".join(f"M{number(x)} {bar}V{number(y)}" for x, y in middle)
+    return stem + bar + svg.bow(first, last, top + STEM) + others
 
 
 def brackets_lines(tree: Tree) -> list[str]:
@@ -106,9 +102,9 @@ def brackets_lines(tree: Tree) -> list[str]:
     return found
 
 
-def _nodes(tree: Tree) -> list[Node]:
+def _nodes(tree: Tree) -> list[DrawnNode]:
     """All nodes of the tree, each before those below it, from left to right."""
-    nodes: list[Node] = []
+    nodes: list[DrawnNode] = []
     waiting: list[tuple[Tree | str, int]] = [(tree, -1)]
     while waiting:
         each, parent = waiting.pop()
@@ -116,7 +112,7 @@ def _nodes(tree: Tree) -> list[Node]:
             nodes[parent].children.append(len(nodes))
         if isinstance(each, Tree):
             waiting += [(child, len(nodes)) for child in reversed(each.children)]
-            nodes.append(Node(shown(each.label) or NAMELESS, PHRASE if each.word is None else TAG, []))
+            nodes.append(DrawnNode(shown(each.label) or NAMELESS, PHRASE if each.word is None else TAG, []))
         else:
-            nodes.append(Node(shown(each), WORD, []))
+            nodes.append(DrawnNode(shown(each), WORD, []))
     return nodes

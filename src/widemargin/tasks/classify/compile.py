@@ -17,9 +17,9 @@ from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.label_rows import LabelRows
+from widemargin.tasks.classify import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
-from widemargin.tasks.classify.parameters import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, values_by_label
@@ -68,7 +68,7 @@ def compile_classes(
     if survey is not None:
         labels = sorted(survey.labels)
     if not piece:
-        X, y, weight = merged(X, y, _weighed(parameters.class_weight, y, weight, survey))
+        X, y, weight = merge_equal_examples(X, y, _with_class_weights(parameters.class_weight, y, weight, survey))
     if after is not None:
         labels = _labels_after(after, labels, class_numbers(y)[0])
     known, gold = class_numbers(y, None if labels is None else list(labels))
@@ -78,7 +78,7 @@ def compile_classes(
     if dev is not None:
         dev = dev[0], np.array([number.get(label, -1) for label in np.asarray(dev[1]).tolist()], dtype=np.int32)
     costs = cost_matrix(parameters.costs, known)
-    return _compiled(parameters, Classifier, ClassExamples, known, X, gold, costs, dev, weight)
+    return _compile(parameters, Classifier, ClassExamples, known, X, gold, costs, dev, weight)
 
 
 def compile_sets(
@@ -99,10 +99,10 @@ def compile_sets(
     known, gold = indicators(data.y, None if labels is None else list(labels))
     kind, costs = multilabel_kind(len(known), pairwise=parameters.pairwise), set_costs(parameters.costs, known)
     dev = None if data.dev is None else (data.dev[0], indicators(data.dev[1], known)[1])
-    return _compiled(parameters, MultilabelModel, kind, known, X, gold, costs, dev, data.sample_weight)
+    return _compile(parameters, MultilabelModel, kind, known, X, gold, costs, dev, data.sample_weight)
 
 
-def _compiled(
+def _compile(
     parameters: LinearParameters,
     model: type[M],
     kind: type[ClassExamples] | type[MultilabelExamples],
@@ -129,7 +129,7 @@ def _compiled(
         "f1" if model.several else "accuracy",
         sample_weight,
         piecewise=True,
-        matched=partial(_matched, labels, extractor, examples.features),
+        matched=partial(_match, labels, extractor, examples.features),
     )
 
 
@@ -161,7 +161,7 @@ def _labels_after(after: LinearModel, classes: Sequence[Any] | None, found: Sequ
     return sorted(joined(after.labels, found) if fixed is None else fixed)
 
 
-def _matched(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, model: LinearModel) -> "Matched":
+def _match(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, model: LinearModel) -> "Matched":
     """The weights of another classifier for the labels and columns that both have, matched by name."""
     from widemargin.tasks.warm import Matched, moved, places  # seldom needed
 
@@ -189,7 +189,7 @@ def _intercept(parameters: LinearParameters) -> float:
     return float(scaling)
 
 
-def _weighed(
+def _with_class_weights(
     class_weight: Mapping[Any, float] | str | None, y: Any, sample_weight: Any, survey: Survey | None = None
 ) -> Any:
     """The weights of examples, times those of their classes."""
@@ -204,7 +204,7 @@ def _weighed(
     return weight * of_class[gold]
 
 
-def merged(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, AnyArray, FloatVector]:
+def merge_equal_examples(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix, AnyArray, FloatVector]:
     """Every distinct example once, with the sum of its weights, in sorted order.
 
     So repeating an example equals raising its weight, to the last digit, and the order of examples does not matter.
@@ -245,7 +245,7 @@ def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], I
     found = distinct.tolist()
     if labels is None:
         return found, numbers.astype(np.int32)
-    return labels, _known(found, labels)[numbers]
+    return labels, _numbers_of(found, labels)[numbers]
 
 
 def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntMatrix]:
@@ -259,7 +259,7 @@ def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntM
     """
     matrix = _matrix(y)
     if matrix is None:
-        return _listed(y, labels)
+        return _indicators_of_lists(y, labels)
     if matrix.ndim != 2 or not np.isin(matrix, (0, 1)).all():
         raise DataError(
             "Only binary classification is supported, label by label: y must be a matrix of 0 and 1 with a row per "
@@ -288,7 +288,7 @@ def _matrix(y: Any) -> AnyArray | None:
     return np.array(rows) if all(value in (0, 1) for row in rows for value in row) else None
 
 
-def _listed(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
+def _indicators_of_lists(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
     for i, each in enumerate(y):
         if isinstance(each, str | bytes) or not hasattr(each, "__iter__"):
             raise DataError(f"y[{i}] must be a list of labels, not {each!r:.60}")
@@ -298,7 +298,7 @@ def _listed(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
         raise DataError("labels must be all strings or all whole numbers, and there must be at least one")
     found = sorted(set(flat))
     chosen = found if labels is None else labels
-    numbers = dict(zip(found, _known(found, chosen).tolist(), strict=True))
+    numbers = dict(zip(found, _numbers_of(found, chosen).tolist(), strict=True))
     matrix = np.zeros((len(sets), len(chosen)), dtype=np.int32)
     for row, each in zip(matrix, sets, strict=True):
         row[[numbers[label] for label in each]] = 1
@@ -318,7 +318,7 @@ def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVect
     return values_by_label(costs, labels, "costs")
 
 
-def _known(found: list[Any], labels: list[Any]) -> IntVector:
+def _numbers_of(found: list[Any], labels: list[Any]) -> IntVector:
     """The numbers that the `found` labels have in `labels`."""
     number = {label: k for k, label in enumerate(labels)}
     for label in found:

@@ -12,9 +12,9 @@ from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongMatrix
 from widemargin.core.solution import Solution
 from widemargin.errors import WidemarginError
 from widemargin.tasks.abilities import AnsweringEstimator, NamedEstimator
-from widemargin.tasks.classify.compile import compile_classes, compile_sets, indicators
+from widemargin.tasks.classify import ClassifierParameters, MultilabelParameters
+from widemargin.tasks.classify.compile import compile_classes, compile_sets, indicators, survey_classes, survey_sets
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
-from widemargin.tasks.classify.parameters import ClassifierParameters, MultilabelParameters
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.plan import solver_and_objective
@@ -134,6 +134,7 @@ class LinearClassifier(ClassifierParameters, Classifying, LinearEstimator[Classi
     """
 
     _compile = staticmethod(compile_classes)
+    _survey = staticmethod(survey_classes)
 
     def predict(self, X: Any, constraints: Constraints | None = None) -> AnyArray:
         """The best class of every row, among those that the `constraints` allow."""
@@ -198,6 +199,7 @@ class MultilabelClassifier(MultilabelParameters, Classifying, LinearEstimator[Mu
     """
 
     _compile = staticmethod(compile_sets)
+    _survey = staticmethod(survey_sets)
 
     def predict(self, X: Any) -> LongMatrix:
         """A row of indicators, 0 or 1, for every row of `X`, with a column per label."""

@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongVector
-from widemargin.core import limits
+from widemargin.core import checks
 from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
 from widemargin.core.cut_store import BYTES_PER_ENTRY
+from widemargin.core.oracle import PASS_BATCH
 from widemargin.core.sparse import Rows, distinct_entries
-from widemargin.core.visits import PASS_BATCH
 from widemargin.decoders.subsets import MOST_LISTED
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.classes import Classes
@@ -167,10 +167,10 @@ def _check_pairs(n_labels: int, n_pairs: int, n_examples: int) -> None:
     for nearly every pair.
     """
     together = min(n_examples, PASS_BATCH)
-    if n_pairs * together * BYTES_PER_ENTRY > limits.MOST_BYTES:
+    if n_pairs * together * BYTES_PER_ENTRY > checks.MOST_BYTES:
         raise UnsupportedError(
             f"{n_labels:,} labels have {n_pairs:,} pairs, and {together:,} examples at a time would need up to "
             f"{n_pairs * together * BYTES_PER_ENTRY / 1e9:.3g} GB for their weights; the limit is "
-            f"{limits.MOST_BYTES / 1e9:.3g} GB. Use pairwise=False (--no-pairwise), which decides each label alone, "
+            f"{checks.MOST_BYTES / 1e9:.3g} GB. Use pairwise=False (--no-pairwise), which decides each label alone, "
             "however many there are"
         )

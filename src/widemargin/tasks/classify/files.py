@@ -10,7 +10,7 @@ from widemargin.files.raw import RawText, Source
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.metrics import counted, quotient
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
 

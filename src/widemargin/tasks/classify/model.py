@@ -65,10 +65,6 @@ class LinearModel(Tallied, Probable):
     def examples(self, X: Any) -> Any:
         """The rows of the matrix `X` as examples to be decoded."""
 
-    @abstractmethod
-    def spelt(self, outputs: Any) -> list[list[str]]:
-        """The labels of every example, as strings."""
-
     def predict_codes(self, X: Any, n_threads: int = 1) -> Any:
         """The outputs of all rows of the matrix `X`, in the encoding of the structure."""
         w = self.w
@@ -81,20 +77,22 @@ class LinearModel(Tallied, Probable):
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """An svmlight file, without features not seen in training."""
         data = read_svmlight(path, reading)
-        X, y = data.matrix(self.extractor.width or 0), self.gold(data) if gold else None
+        X, y = data.matrix(self.extractor.width or 0), None
+        if gold:
+            y = data.labels if self.several else data.classes()
         return Corpus(X, y, {"format": "svmlight"}, {"examples": len(data.labels)}, data)
 
     def warm_up(self) -> None:
         """Classify one row of zeros, so that loading compiled kernels does not count as classifying."""
         self.predict(Matrix(NO_ROWS._replace(indptr=np.zeros(2, dtype=np.int64)), self.extractor.width or 0))
 
-    @abstractmethod
-    def gold(self, data: Any) -> Any:
-        """The labels of a file."""
+    def in_words(self, outputs: Any) -> list[list[str]]:
+        """The labels of every example, as strings."""
+        return [list(map(str, each if self.several else [each])) for each in outputs]
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """A line of labels per example, or the file with its labels replaced if its format is asked for."""
-        labels = [",".join(each) for each in self.spelt(outputs)]
+        labels = [",".join(each) for each in self.in_words(outputs)]
         if reading.format is not None:
             text: str = corpus.document.relabelled(labels)
             return text
@@ -114,7 +112,7 @@ class LinearModel(Tallied, Probable):
         begin = perf_counter()
         outputs = self.predict(X, n_threads)
         seconds = {"classifying": perf_counter() - begin}
-        return Tally(class_counts(self.spelt(y), self.spelt(outputs)), seconds)
+        return Tally(class_counts(self.in_words(y), self.in_words(outputs)), seconds)
 
     def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
         """How many labels are right."""
@@ -141,12 +139,12 @@ class LinearModel(Tallied, Probable):
         used = (self.W != 0.0).any(axis=1)
         return replace(self, extractor=self.extractor.keep(used), W=self.W[used])
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
         return {"features": described}, tensors | {"weights": self.W, "bias": self.bias, "pairs": self.pairs}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         labels, extractor = stored.header["labels"], MatrixExtractor.restore(stored.part("features"))
         n = len(labels)
         W = stored.tensor("weights", np.float64, (extractor.n_features, n))
@@ -178,15 +176,6 @@ class Classifier(LinearModel, Answers):
             examples = self.examples(part)
             found.append(examples.max_marginals(w, np.arange(examples.n_examples, dtype=np.int32)))
         return np.concatenate(found)
-
-    def gold(self, data: Any) -> list[str]:
-        """The one label of every example."""
-        classes: list[str] = data.classes()
-        return classes
-
-    def spelt(self, outputs: Any) -> list[list[str]]:
-        """The class of every example, as a list of one string."""
-        return [[str(label)] for label in outputs]
 
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
         """The class of every row."""
@@ -333,12 +322,3 @@ class MultilabelModel(LinearModel):
         """The labels with a probability above 0.5, which minimise the expected number of wrong labels."""
         rows = self.predict_proba(X, n_threads).tolist()
         return [[label for label, p in zip(self.labels, row, strict=True) if p > 0.5] for row in rows]
-
-    def gold(self, data: Any) -> list[list[str]]:
-        """The labels of every example."""
-        labels: list[list[str]] = data.labels
-        return labels
-
-    def spelt(self, outputs: Any) -> list[list[str]]:
-        """The labels of every example as strings."""
-        return [list(map(str, each)) for each in outputs]

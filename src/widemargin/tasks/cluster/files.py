@@ -24,7 +24,7 @@ import numpy as np
 
 from widemargin.clusterings import NAMES, Labels, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
 from widemargin.decoders.kruskal import components
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.files import mentions as mention_files
 from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
@@ -32,9 +32,10 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster.features import Pairs
+from widemargin.tasks.clusters import open_document
 from widemargin.tasks.files import Files, Likeness
 
 NOT_FIELDS = ("document", "cluster", "id")
@@ -285,18 +286,8 @@ def read_documents(
 ) -> Corpus:
     """The documents of a file, and the cluster of every item if `gold`; `about` are facts about similar files."""
     reading = reading or Reading()
-    raw = RawText.load(path)
-    chosen = reading.format or guess(raw)
-    if chosen not in READERS:
-        raise WidemarginError(f"documents to cluster are read from {', '.join(READERS)} files, not {chosen}")
-    if reading.label is not None or reading.text:
-        raise WidemarginError("clusters have their own place in each format; leave out --label and --text")
-    names: Sequence[str] | None = reading.columns
-    if names is not None and chosen != "conll":
-        raise WidemarginError(
-            f"{raw.source} is read as {chosen}, where columns have names already; leave out --columns"
-        )
-    document = READERS[chosen](raw, chosen, names, about or {}, gold=gold)
+    raw, chosen = open_document(path, reading, READERS, "documents to cluster", "clusters")
+    document = READERS[chosen](raw, chosen, reading.columns, about or {}, gold=gold)
     facts = {"format": chosen, **({"columns": list(document.names)} if chosen == "conll" else {}), **document.facts}
     size = {"documents": len(document.X), "items": sum(document.sizes)}
     return Corpus(document.X, document.y if gold else None, facts, size, document)

@@ -5,14 +5,12 @@ Model files call its structure ``clusters``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
 from widemargin.core.header import Fields, names, one_of, record
-from widemargin.core.problem import predict
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
@@ -20,14 +18,13 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.structures.forest import Documents, ForestExamples
-from widemargin.tasks.base import Corpus, Model, Reading
-from widemargin.tasks.cluster.correlation import CorrelationExamples
+from widemargin.structures.forest import CorrelationExamples, Documents, ForestExamples
+from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.files import cluster_evaluation, cut, read_documents
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items
+from widemargin.tasks.clusters import ClusteringModel, predict_clusters
 from widemargin.tasks.strongest import Part, strongest
-from widemargin.text.columns import split
 
 DECODERS: dict[str, type[ForestExamples] | type[CorrelationExamples]] = {
     "forest": ForestExamples,
@@ -37,14 +34,12 @@ DECODERS: dict[str, type[ForestExamples] | type[CorrelationExamples]] = {
 
 
 @dataclass
-class ClusterModel(Model):
+class ClusterModel(ClusteringModel):
     """Features of pairs and their weights; `decoder` names the structure."""
 
     kind = "clusters"
     predicts = "clusters"
     counts: ClassVar[str] = "items"
-    draws = True
-    explains = True
     fields: ClassVar[Fields] = {
         "labels": names(),
         "features": record({}),
@@ -67,30 +62,21 @@ class ClusterModel(Model):
 
     def examples(self, X: Any) -> ForestExamples | CorrelationExamples:
         """Documents as examples to be decoded."""
-        return self._compiled(self.extractor.transform(X))
+        return self._examples_of(self.extractor.transform(X))
 
-    def _compiled(self, documents: Documents) -> ForestExamples | CorrelationExamples:
+    def _examples_of(self, documents: Documents) -> ForestExamples | CorrelationExamples:
         return DECODERS[self.decoder](documents, self.extractor.n_features)
-
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
-        """The cluster of every item, numbered from 0 in each document by their first items."""
-        return predicted(self.examples(X), self.weights, n_threads)
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted clusters agree with `y`, by all scores, and how long prediction takes."""
-        begin = perf_counter()
-        examples = self.examples(X)
-        middle = perf_counter()
-        outputs = predicted(examples, self.weights, n_threads)
-        seconds = {"comparing": middle - begin, "clustering": perf_counter() - middle}
-        return cluster_evaluation([list(labels) for labels in y], outputs, seconds)
+        return cluster_evaluation([list(labels) for labels in y], *self.timed(X, n_threads, "clustering"))
 
     def warm_up(self) -> None:
         """Cluster a document of one item, so that loading compiled kernels does not count."""
         none, ends = np.empty(0, dtype=np.int32), np.zeros(2, dtype=np.int64)
         rows = Rows(np.zeros(1, dtype=np.int64), none, np.empty(0))
         documents = Documents(np.arange(2, dtype=np.int64), ends, none, none, rows)
-        predicted(self._compiled(documents), self.weights)
+        predict_clusters(self._examples_of(documents), self.weights)
 
     # With files at hand.
 
@@ -122,18 +108,12 @@ class ClusterModel(Model):
         names = self.extractor.names()
         return {"features": Part("Features of pairs", strongest(self.weights, top, names.__getitem__))}
 
-    def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """One document of a file alone, counted from 1."""
-        if not 1 <= number <= len(corpus.X):
-            raise WidemarginError(f"there is no document {number} in a file of {len(corpus.X)}")
-        return corpus._replace(X=[corpus.X[number - 1]], y=None)
-
     def explain(self, X: Any, question: Question) -> Explanation:
         """The links of a document; with a span i:j, the reasons for and against linking the items i and j."""
         if question.token is not None or question.head is not None or question.label is not None:
             raise WidemarginError(f"the model predicts {self.predicts}; ask for two items by --span I:J")
         documents, one = self.extractor.transform(X), np.zeros(1, dtype=np.int32)
-        examples = self._compiled(documents)
+        examples = self._examples_of(documents)
         scores = examples.scored(self.weights, one).scores.own
         items = described_items(X[0], int(documents.items[-1]))
         if question.span is None:
@@ -168,22 +148,15 @@ class ClusterModel(Model):
         used[-1] = True
         return replace(self, extractor=self.extractor.keep(used), weights=self.weights[used])
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = self.extractor.describe()
         return {"features": described, "decoder": self.decoder}, tensors | {"weights": self.weights}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         extractor = PairExtractor.restore(stored.part("features"))
         weights = stored.vector("weights", np.float64, extractor.n_features)
         return cls([], extractor, weights, stored.header["decoder"], summary=stored.header["summary"])
-
-
-def predicted(examples: ForestExamples | CorrelationExamples, w: FloatVector, n_threads: int = 1) -> list[list[int]]:
-    """The predicted clusters of all documents."""
-    outputs = np.concatenate(predict(examples, w, n_threads))
-    clusters = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
-    return split(clusters.tolist(), examples.layout.items)
 
 
 def _pair(documents: Documents, items: Sequence[str], pair: int) -> str:

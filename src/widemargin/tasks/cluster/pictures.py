@@ -9,9 +9,9 @@ from widemargin.report import svg
 from widemargin.report.svg import Picture, number
 from widemargin.report.text import shown
 from widemargin.tasks.cluster.features import Pairs
+from widemargin.tasks.clusters import COLOURS, larger_clusters
 from widemargin.text.mentions import Mentions
 
-COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0f766e", "#4d7c0f", "#a21caf", "#334155")
 SIZE, LINE, LEVEL, WIDTH = 15.0, 34.0, 4.0, 760.0
 MOST_SHOWN = 70
 
@@ -62,8 +62,7 @@ def cluster_pictures(X: Sequence[Any], items: Sequence[Sequence[str]], outputs: 
 
 def _colours(clusters: Sequence[int]) -> dict[int, str]:
     """A colour for each cluster with several items, in turn."""
-    several = [clusters[members[0]] for members in clusters_of(clusters) if len(members) > 1]
-    return {cluster: COLOURS[k % len(COLOURS)] for k, cluster in enumerate(several)}
+    return {cluster: COLOURS[k % len(COLOURS)] for cluster, k in larger_clusters(clusters).items()}
 
 
 def _list_picture(items: Sequence[str], clusters: Sequence[int]) -> Picture:
@@ -74,7 +73,7 @@ def _list_picture(items: Sequence[str], clusters: Sequence[int]) -> Picture:
         colour = colours.get(clusters[members[0]], svg.LINE)
         body += f'<rect x="0" y="{number(y)}" width="5" height="{number(height)}" rx="2" fill="{colour}"/>\n'
         for place, item in enumerate(members):
-            body += _written(14.0, y + SIZE + place * (SIZE + 6), items[item])
+            body += _text_at(14.0, y + SIZE + place * (SIZE + 6), items[item])
             width = max(width, 14.0 + svg.width_of(items[item], SIZE))
         y += height + 8
     return Picture(width, y, body)
@@ -94,9 +93,9 @@ def _text_picture(mentions: Mentions, clusters: Sequence[int]) -> Picture:
         )
         levels += [[]] * (level == len(levels))
         levels[level] = [*levels[level], span]
-        body += _underlined(places, span, LEVEL * (level + 1), colours[cluster], cluster)
+        body += _underline(places, span, LEVEL * (level + 1), colours[cluster], cluster)
     for (x, y, _), word in zip(places, mentions.columns["word"], strict=True):
-        body += _written(x, y, word)
+        body += _text_at(x, y, word)
     return Picture(WIDTH, height, svg.title(mentions.name) + body)
 
 
@@ -112,7 +111,7 @@ def _word_places(words: Sequence[str], sentences: Sequence[int]) -> tuple[list[t
     return places, y + LINE
 
 
-def _underlined(
+def _underline(
     places: Sequence[tuple[float, float, float]], span: tuple[int, int], below: float, colour: str, cluster: int
 ) -> str:
     """A line under the words of a span, one for each line of text, with the number of the cluster at its end."""
@@ -122,10 +121,10 @@ def _underlined(
         path = f"M{number(row[0][0])} {number(y + below)}H{number(row[-1][2])}"
         body += f'<path d="{path}" stroke="{colour}" stroke-width="2"><title>{cluster + 1}</title></path>\n'
     _, y, end = places[span[1] - 1]
-    return body + _written(end + 1, y - 8, str(cluster + 1), size=9.0, colour=colour)
+    return body + _text_at(end + 1, y - 8, str(cluster + 1), size=9.0, colour=colour)
 
 
-def _written(x: float, y: float, text: str, *, size: float = SIZE, colour: str = svg.INK) -> str:
+def _text_at(x: float, y: float, text: str, *, size: float = SIZE, colour: str = svg.INK) -> str:
     return (
         f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{colour}" text-anchor="start">'
         f"{escape(shown(text))}</text>\n"

@@ -36,7 +36,7 @@ from widemargin.structures.classes import Choices
 from widemargin.structures.costs import KindCosts
 from widemargin.structures.examples import Hidden
 from widemargin.structures.flat import Counts, Parts, Scores
-from widemargin.structures.forest import Layout
+from widemargin.structures.forest import PairLayout
 from widemargin.structures.hashed import HashedFeatures, Sink, add_single, flush, push
 
 NEW = 0
@@ -82,21 +82,6 @@ def link_slots(keys: LinkKeys, m: int, pair: int, slots: IntVector) -> None:
 
 
 @kernel
-def _score_pair(keys: LinkKeys, m: int, pair: int, w: FloatVector) -> float:
-    """The sum of the weights of a link's features, without those of the mention alone."""
-    a = np.uint64(m - (keys.pairs[m + 1] - pair))
-    i, p = np.uint64(m), np.uint64(pair)
-    total = 0.0
-    for g in range(len(keys.edges) - 1):
-        row = np.uint64(keys.rows[p, np.uint64(g)])
-        for t in range(keys.edges[g], keys.edges[g + 1]):
-            j = np.uint64(t)
-            place = (keys.mention[i, j] + keys.antecedent[a, j] + keys.measure[row, j]) & keys.mask
-            total += w[np.uint64(place)]
-    return total
-
-
-@kernel
 def _add_scores(
     keys: LinkKeys, mentions: LongVector, w: FloatVector, batch: IntVector, starts: LongVector, own: FloatVector
 ) -> None:
@@ -107,7 +92,15 @@ def _add_scores(
             for slot in keys.alone[m]:
                 alone += w[np.uint64(slot)]
             for pair in range(keys.pairs[m], keys.pairs[m + 1]):
-                own[at] += alone + _score_pair(keys, m, pair, w)
+                # The same slots as in `link_slots`, whose weights are added at once instead of being listed.
+                a, i, p, total = np.uint64(m - (keys.pairs[m + 1] - pair)), np.uint64(m), np.uint64(pair), 0.0
+                for g in range(len(keys.edges) - 1):
+                    row = np.uint64(keys.rows[p, np.uint64(g)])
+                    for t in range(keys.edges[g], keys.edges[g + 1]):
+                        j = np.uint64(t)
+                        place = (keys.mention[i, j] + keys.antecedent[a, j] + keys.measure[row, j]) & keys.mask
+                        total += w[np.uint64(place)]
+                own[at] += alone + total
                 at += 1
 
 
@@ -170,7 +163,7 @@ class Links(HashedFeatures):
         self.keys, self.mentions = keys, np.arange(len(keys.pairs)) if by_mention else keys.documents
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> PairLayout:
         """Mentions and pairs, document after document."""
         keys = self.keys
         each = np.arange(len(keys.pairs) - 1)
@@ -180,7 +173,7 @@ class Links(HashedFeatures):
         first = second - (np.repeat(keys.pairs[1:], sizes) - np.arange(keys.pairs[-1]))
         shift = np.repeat(begin, sizes)
         local = [(places - shift).astype(np.int32) for places in (first, second)]
-        return Layout(keys.documents, keys.pairs[keys.documents], *local)
+        return PairLayout(keys.documents, keys.pairs[keys.documents], *local)
 
     @property
     def work(self) -> FloatVector:
@@ -265,14 +258,11 @@ class AntecedentExamples(Hidden):
     limits: KindCosts
 
     def __init__(self, links: Links, entities: IntVector | None = None, *, costs: ErrorCosts | None = None) -> None:
-        self.keys, self.entities, self.error_costs = (
-            links.keys,
-            entities,
-            ErrorCosts(*map(float, costs or ErrorCosts())),
-        )
+        self.keys, self.layout, self.entities = links.keys, links.layout, entities
+        self.error_costs = ErrorCosts(*map(float, costs or ErrorCosts()))
         if not all(0.0 <= cost < np.inf for cost in self.error_costs):
             raise DataError(f"errors must cost at least 0, not {min(self.error_costs):g}")
-        pairs, right = links.keys.pairs, links.layout.within(entities)
+        pairs, right = links.keys.pairs, self.layout.within(entities)
         self.anaphoric = sums(right, pairs) > 0
         wrong = np.where(self.anaphoric, WRONG_LINK, FALSE_ANAPHOR).astype(np.int8)
         kinds = np.where(right, np.int8(RIGHT), np.repeat(wrong, np.diff(pairs)))
@@ -307,7 +297,7 @@ class AntecedentExamples(Hidden):
             seen[begin + first] = False
         return {"all antecedents are further away than max_antecedents": seen & ~self.anaphoric}
 
-    def entities_of(self, outputs: IntVector) -> IntVector:
+    def trees(self, outputs: IntVector) -> IntVector:
         """The entities that follow from the choices of all mentions: a number per mention, from 0 in each document."""
         return _entities(self.keys.documents, outputs)
 

@@ -35,16 +35,25 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import AnyArray, IntMatrix, IntVector, LongVector
-from widemargin.core.limits import check_memory
+from widemargin.core.checks import check_memory
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, UnsupportedError
+from widemargin.tasks.clusters import check_list
 from widemargin.tasks.coreference.examples import LinkKeys, Links, link_boundaries
 from widemargin.text.coded import Coded, same
 from widemargin.text.columns import Column, Columns
-from widemargin.text.mention_pairs import agrees, classes, closest, copular, initials_match, overlap
-from widemargin.text.mentions import Described, Mentions, described
-from widemargin.text.role_keys import RoleHasher, measure_keys
-from widemargin.text.roles import KEY_BITS, RoleTemplate, parse_role_templates
+from widemargin.text.mentions import (
+    Described,
+    Mentions,
+    agrees,
+    classes,
+    closest,
+    copular,
+    described,
+    initials_match,
+    overlap,
+)
+from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 
 ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")
@@ -121,13 +130,13 @@ class LinkExtractor:
     @cached_property
     def alone(self) -> tuple[RoleTemplate, ...]:
         """The templates of the mention alone."""
-        return tuple(each for each in self._parsed if set(each.roles) == {"mention"} and not each.measures)
+        return tuple(each for each in self._templates if set(each.roles) == {"mention"} and not each.measures)
 
     @cached_property
     def groups(self) -> dict[tuple[str, ...], list[RoleTemplate]]:
         """All other templates by their measures."""
         found: dict[tuple[str, ...], list[RoleTemplate]] = {}
-        for each in self._parsed:
+        for each in self._templates:
             if each not in self.alone:
                 found.setdefault(each.measures, []).append(each)
         return found
@@ -138,7 +147,7 @@ class LinkExtractor:
         return [*self.alone, *(template for group in self.groups.values() for template in group)]
 
     @cached_property
-    def _parsed(self) -> tuple[RoleTemplate, ...]:
+    def _templates(self) -> tuple[RoleTemplate, ...]:
         return parse_link_templates(self.templates)
 
     def links(self, X: Sequence[Any]) -> Links:
@@ -202,7 +211,7 @@ class LinkExtractor:
             counts = np.diff(pairs[sizes[n] : sizes[n + 1] + 1])
             second = np.repeat(np.arange(len(counts)), counts)
             ends = np.repeat(pairs[sizes[n] + 1 : sizes[n + 1] + 1], counts)
-            values = measured(each, second - (ends - np.arange(begin, end)), second)
+            values = measures_of(each, second - (ends - np.arange(begin, end)), second)
             for g, measures in enumerate(self.groups):
                 code = np.zeros(end - begin, dtype=np.int64)
                 for name in measures:
@@ -213,8 +222,7 @@ class LinkExtractor:
 
 def check_documents(X: Any) -> None:
     """Raise unless `X` is a list of `Mentions` whose columns and spans fit together."""
-    if isinstance(X, str | bytes | dict) or not hasattr(X, "__len__"):
-        raise DataError(f"X must be a list of documents, not {type(X).__name__}")
+    check_list(X)
     for i, document in enumerate(X):
         if not isinstance(document, Mentions):
             raise DataError(f"document {i} must be Mentions(…), not {document!r:.60}")
@@ -281,7 +289,7 @@ def _animacy(document: Mentions, d: Described, genders: Sequence[str]) -> list[s
     return [each.get("Animacy", known.get(gender, "")) for each, gender in zip(given, genders, strict=True)]
 
 
-def measured(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
+def measures_of(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
     """For each measure, the number of its value for each pair of mentions, i before j."""
     pronoun = d.kind.is_one_of("pronoun")
     neither = ~pronoun[i] & ~pronoun[j]
@@ -300,9 +308,9 @@ def measured(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
         "bare": same(d.bare, i, j),
         "head": heads,
         "words": np.where(shared == 0, 0, np.where(shared == fewer, 2, 1)),
-        "number": _known(d.number, i, j),
-        "person": _known(d.person, i, j),
-        "gender": _known(d.gender, i, j),
+        "number": _comparison(d.number, i, j),
+        "person": _comparison(d.person, i, j),
+        "gender": _comparison(d.gender, i, j),
         "agreement": agreeing,
         "relation": relation,
         "initials": initials_match(d, i, j),
@@ -311,6 +319,6 @@ def measured(d: Described, i: AnyArray, j: AnyArray) -> dict[str, IntVector]:
     return {name: np.asarray(values, dtype=np.int32) for name, values in found.items()}
 
 
-def _known(answers: Coded, i: AnyArray, j: AnyArray) -> AnyArray:
+def _comparison(answers: Coded, i: AnyArray, j: AnyArray) -> AnyArray:
     unknown = (answers.codes[i] < 0) | (answers.codes[j] < 0)
     return np.where(unknown, 0, np.where(answers.codes[i] == answers.codes[j], 2, 1))

@@ -13,17 +13,17 @@ import numpy as np
 from widemargin._types import IntVector
 from widemargin.clusterings import NAMES, SCORES, Clusters, by_first, clusters_of, conll_f1, scores_of_clusters
 from widemargin.errors import DataError, WidemarginError
-from widemargin.files import mention_lines, mention_trees, mentions
+from widemargin.files import mention_lines, mentions
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.clusters import check_clusters, open_document
 from widemargin.tasks.files import Files, Likeness
-from widemargin.text.mention_detection import detected
-from widemargin.text.mentions import Mentions
+from widemargin.text.mentions import Mentions, detected
 
 FORMATS = ("conllu", "conll", "jsonl", "brackets")
 MENTIONS = ("gold", "detected")
@@ -50,24 +50,17 @@ class Entities:
 
 def entity_numbers(X: Sequence[Mentions], y: Any) -> IntVector:
     """The number of every mention's entity in its document; a mention without one gets an entity of its own."""
-    if y is None or not hasattr(y, "__len__"):
-        raise DataError("y must be a list with the entities of the mentions of each document")
-    if len(y) != len(X):
-        raise DataError(f"there are {len(X)} documents, but {len(y)} lists of entities")
+    check_clusters(y, list(map(len, X)), "entities", "mention")
     numbers: list[int] = []
-    for i, (document, labels) in enumerate(zip(X, y, strict=True)):
-        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-            raise DataError(f"y[{i}] must be a list of entities, one per mention, not {labels!r:.60}")
-        if len(labels) != len(document):
-            raise DataError(f"document {i} has {len(document)} mentions, but {len(labels)} entities")
+    for i, labels in enumerate(y):
         try:
-            numbers += by_first(_known(labels))
+            numbers += by_first(_names(labels))
         except TypeError:
             raise DataError(f"document {i}: entities must have names such as numbers or strings") from None
     return np.array(numbers, dtype=np.int32)
 
 
-def _known(labels: Any) -> list[Hashable]:
+def _names(labels: Any) -> list[Hashable]:
     """The entities; each mention without one gets a unique name."""
     if not isinstance(labels, Entities):
         return list(labels)
@@ -183,14 +176,14 @@ class CoreferenceFiles(Files):
         return entity_evaluation(marked_scores(gold.X, gold.y, predicted.X, predicted.y), {})
 
 
-class Text(NamedTuple):
+class MarkedText(NamedTuple):
     """A file as it was read, and its documents, with detected mentions if these were asked for."""
 
     document: Any
     X: Sequence[Mentions]
     is_detected: bool
 
-    def written(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
+    def text_with(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
         """The file with these entities; without `singletons`, detected mentions that stay alone are left out."""
         if not self.is_detected:
             return str(self.document.rewritten(outputs))
@@ -217,35 +210,26 @@ def read_texts(
     Mentions are detected if `about` says so.
     """
     reading, about = reading or Reading(), about or {}
-    raw = RawText.load(path)
-    chosen = reading.format or guess(raw)
-    if chosen not in FORMATS:
-        raise WidemarginError(f"texts with coreference are read from {', '.join(FORMATS)} files, not {chosen}")
-    if reading.label is not None or reading.text:
-        raise WidemarginError("entities have their own place in each format; leave out --label and --text")
-    if reading.columns is not None and chosen != "conll":
-        raise WidemarginError(
-            f"{raw.source} is read as {chosen}, where columns have names already; leave out --columns"
-        )
+    raw, chosen = open_document(path, reading, FORMATS, "texts with coreference", "entities")
     marked = not about.get("detected", False)
     document: Any
     if chosen == "brackets":
-        document = mention_trees.read(raw, gold=gold or marked)
+        document = mentions.read_trees(raw, gold=gold or marked)
     elif chosen == "jsonl":
         document = mention_lines.read(raw, gold=gold, required=marked)
     else:
         document = mentions.read(raw, chosen, reading.columns, about, gold=gold, required=marked)
-    X, y = (document.X, document.y) if marked else _detected(document.X, document.y)
+    X, y = (document.X, document.y) if marked else _detect(document.X, document.y)
     facts: dict[str, Any] = {
         "format": chosen,
         "detected": not marked,
         **({"columns": list(document.names)} if chosen == "conll" else {}),
     }
     size = {"documents": len(X), "mentions": sum(map(len, X))}
-    return Corpus(X, y if gold else None, facts, size, Text(document, X, not marked))
+    return Corpus(X, y if gold else None, facts, size, MarkedText(document, X, not marked))
 
 
-def _detected(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Mentions], list[Entities]]:
+def _detect(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Mentions], list[Entities]]:
     """The documents with detected mentions, and the entities of these mentions."""
     documents, entities = [], []
     for document, labels in zip(X, y, strict=True):

@@ -6,7 +6,6 @@ Model files call its structure ``coreference``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,17 +14,18 @@ from widemargin._types import FloatMatrix, FloatVector
 from widemargin.core.header import Fields, flag, names, one_of, optional, whole
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
-from widemargin.errors import UnsupportedError, WidemarginError
+from widemargin.errors import UnsupportedError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.structures.forest import ForestExamples
 from widemargin.tasks.base import Corpus, Reading
+from widemargin.tasks.clusters import ClusteringModel
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples
 from widemargin.tasks.coreference.features import LinkExtractor
 from widemargin.tasks.coreference.files import cut, entity_evaluation, entity_scores, read_texts
-from widemargin.tasks.coreference.pictures import text_lines, text_page
+from widemargin.tasks.coreference.pictures import explain_links, strongest_measures, text_lines, text_page
 from widemargin.tasks.strongest import Part
 from widemargin.tasks.trees import HASH_BITS, HashedModel, stored_weights
 from widemargin.text.columns import split
@@ -37,7 +37,7 @@ DECODERS = ("antecedents", "forest")
 
 
 @dataclass
-class CoreferenceModel(HashedModel):
+class CoreferenceModel(HashedModel, ClusteringModel):
     """Links and their weights; `decoder` names the structure.
 
     `singletons` says whether the training data have entities with one mention; if not, detected mentions that stay
@@ -47,9 +47,7 @@ class CoreferenceModel(HashedModel):
     kind = "coreference"
     predicts = "entities"
     counts: ClassVar[str] = "mentions"
-    draws = True
     drawn_as = ".html"
-    explains = True
     fields: ClassVar[Fields] = {
         "labels": names(),
         "templates": TEMPLATES,
@@ -75,10 +73,6 @@ class CoreferenceModel(HashedModel):
         """Documents as examples to be decoded."""
         links = self.extractor.links(X)
         return AntecedentExamples(links) if self.decoder == "antecedents" else ForestExamples(links, links.n_weights)
-
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[int]]:
-        """The entity of every mention, numbered from 0 in each document by their first mentions."""
-        return predicted(self.examples(X), self.weights, n_threads)
 
     def predict_antecedents(self, X: Any, n_threads: int = 1) -> list[list[int | None]]:
         """The antecedent of every mention, as its number in the document from 0 on; None if it starts an entity."""
@@ -115,11 +109,7 @@ class CoreferenceModel(HashedModel):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted entities agree with `y`, by all scores, and how long prediction takes."""
-        begin = perf_counter()
-        examples = self.examples(X)
-        middle = perf_counter()
-        outputs = predicted(examples, self.weights, n_threads)
-        seconds = {"comparing": middle - begin, "linking": perf_counter() - middle}
+        outputs, seconds = self.timed(X, n_threads, "linking")
         scores = entity_scores(X, y, outputs, self.singletons)
         return entity_evaluation(scores, seconds)
 
@@ -139,7 +129,7 @@ class CoreferenceModel(HashedModel):
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """The file with its entities replaced."""
-        text: str = corpus.document.written(outputs, singletons=self.singletons)
+        text: str = corpus.document.text_with(outputs, singletons=self.singletons)
         return text
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
@@ -150,21 +140,11 @@ class CoreferenceModel(HashedModel):
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest measures of links; features with words have no names outside a text."""
-        from widemargin.tasks.coreference.explain import strongest_measures
-
         return strongest_measures(self.extractor, self.weights, top)
-
-    def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """One document of a file alone, counted from 1."""
-        if not 1 <= number <= len(corpus.X):
-            raise WidemarginError(f"there is no document {number} in a file of {len(corpus.X)}")
-        return corpus._replace(X=[corpus.X[number - 1]], y=None)
 
     def explain(self, X: Any, question: Question) -> Explanation:
         """The links of a document; with a span i:j, the reasons for and against linking the mentions i and j."""
-        from widemargin.tasks.coreference.explain import explained
-
-        return explained(self, X, question)
+        return explain_links(self, X, question)
 
     # Its file.
 
@@ -180,19 +160,10 @@ class CoreferenceModel(HashedModel):
         }
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header = stored.header
         extractor = LinkExtractor(tuple(header["templates"]), header["hash_bits"], header["max_antecedents"])
         _ = extractor.in_order  # templates that are not understood are an error at once
         weights = stored_weights(stored, 1 << extractor.hash_bits)
         own = {name: header[name] for name in ("singletons", "probabilistic")}
         return cls([], extractor, weights, header["decoder"], **own, summary=header["summary"])
-
-
-def predicted(examples: AntecedentExamples | ForestExamples, w: FloatVector, n_threads: int = 1) -> list[list[int]]:
-    """The predicted entities of all documents."""
-    outputs = np.concatenate(predict(examples, w, n_threads))
-    if isinstance(examples, AntecedentExamples):
-        return split(examples.entities_of(outputs).tolist(), examples.keys.documents)
-    entities = examples.trees(np.arange(examples.n_examples, dtype=np.int32), outputs)
-    return split(entities.tolist(), examples.layout.items)

@@ -2,26 +2,205 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from widemargin._types import AnyArray, FloatMatrix, FloatVector
-from widemargin.core.checks import checked_weights
+from widemargin._threads import count_threads
+from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, LongVector
+from widemargin.core.checks import checked_weights, is_number
+from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
-from widemargin.core.stop import Callback
+from widemargin.core.stop import Callback, Score
+from widemargin.errors import DataError, WidemarginError
+from widemargin.metrics import area_under_curve
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.estimator import Estimator
-from widemargin.tasks.motif.compile import compile_motif
-from widemargin.tasks.motif.files import Site, plain_labels
+from widemargin.tasks.motif import MotifParameters
+from widemargin.tasks.motif.examples import MotifExamples, Reads, checked_letters, letters_of
+from widemargin.tasks.motif.files import Site, is_positive, plain_labels, two_labels
 from widemargin.tasks.motif.logo import logo_picture
 from widemargin.tasks.motif.model import MotifModel
-from widemargin.tasks.motif.parameters import MotifParameters
+from widemargin.tasks.motif.seeds import letter_counts, letter_shares
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.scikit_learn import Classifying
-from widemargin.text.sequences import as_sequences
+from widemargin.tasks.training import Compiled, Data, train
+from widemargin.text.sequences import Sequences, Span, as_sequences
+
+
+def compile_motif(parameters: MotifParameters, data: Data) -> Compiled[MotifModel]:
+    """Compile sequences and classes to arrays; a label of None is a background sequence.
+
+    If there are several lengths, each is trained first, and the best is used.
+    """
+    X, y = as_sequences(data.X), plain_labels(data.y)
+    if len(X) != len(y):
+        raise DataError(f"there are {len(X)} sequences, but {len(y)} labels")
+    labels, lengths = two_labels(y, parameters.positive), lengths_of(parameters.length)
+    positive, tried = is_positive(y, labels), {}
+    if len(lengths) > 1:
+        tried = best_length(parameters, data._replace(X=X, y=y), positive, lengths)
+        lengths = [int(next(iter(tried)))]
+    reads = Reads(letters_of(parameters.alphabet), lengths[0], parameters.order, _both_strands(parameters))
+    checked_letters(X, reads.letters)
+    _check_lengths(X, positive, reads.length)
+    examples = reads.examples(X.texts, positive)
+    score = None
+    if data.dev is not None:
+        right = is_positive(plain_labels(data.dev[1]), labels)
+        score = _accuracy(reads.examples(as_sequences(data.dev[0]).texts), right, parameters.n_jobs)
+    return Compiled(
+        examples,
+        partial(_model, labels, reads, examples, tried),
+        labels,
+        score,
+        "accuracy",
+        _weights(parameters, data.sample_weight, y),
+        completions=partial(_completions, examples),
+    )
+
+
+def _both_strands(parameters: MotifParameters) -> bool:
+    if parameters.strands not in ("one", "both", None):
+        raise WidemarginError(f"strands must be 'one' or 'both', not {parameters.strands!r}")
+    return parameters.strands == "both" or (parameters.strands is None and letters_of(parameters.alphabet) == "ACGT")
+
+
+def _weights(parameters: MotifParameters, sample_weight: Any, y: list[Any]) -> FloatVector:
+    """The weights of examples; those of background sequences are multiplied by `background_weight`."""
+    each = parameters.background_weight
+    if not is_number(each) or each < 0:
+        raise WidemarginError(f"background_weight must be a number of at least 0, not {each!r}")
+    return checked_weights(sample_weight, len(y)) * np.array([each if label is None else 1.0 for label in y])
+
+
+def _check_lengths(X: Sequences, positive: BoolVector, length: int) -> None:
+    for i in np.flatnonzero(positive).tolist():
+        if len(X.texts[i]) < length:
+            raise DataError(
+                f"{X.place(i)} is positive, but has {len(X.texts[i])} letters, fewer than the {length} of the motif"
+            )
+
+
+def _accuracy(examples: MotifExamples, positive: BoolVector, n_jobs: int | None) -> Score:
+    """The share of right classes as a function of the weights."""
+    if len(positive) != examples.n_examples:
+        raise DataError(f"there are {examples.n_examples} development sequences, but {len(positive)} labels")
+    n_threads = count_threads(n_jobs)
+    return lambda w: float(np.mean((np.concatenate(predict(examples, w, n_threads)) >= 0) == positive))
+
+
+def _completions(examples: MotifExamples, given: Any) -> LongVector:
+    """The user's windows as completions: for each sequence the start, a `Span`, or None if it is negative."""
+    if len(given) != examples.n_examples:
+        raise DataError(f"there are {examples.n_examples} sequences, but {len(given)} completions")
+    places = [-1 if each is None else _place(each) for each in given]
+    return np.where(examples.positive, np.array(places, dtype=np.int64), -1)
+
+
+def _place(given: Any) -> int:
+    if isinstance(given, tuple):
+        start, _, strand = Span(*given[:3])
+        return 2 * int(start) + (strand == "-")
+    return 2 * int(given) if given >= 0 else -1
+
+
+def _model(
+    labels: list[Any],
+    reads: Reads,
+    examples: MotifExamples,
+    tried: dict[str, float],
+    solution: Solution,
+    summary: dict[str, Any],
+) -> MotifModel:
+    """The model, with counts of letters at the sites of the motif in positive sequences."""
+    shape, w = examples.shape, solution.w
+    # Recorded, so that training again with these parameters gives the same model.
+    summary["parameters"]["length"] = reads.length
+    batch = np.flatnonzero(examples.positive).astype(np.int32)
+    places, scores = examples.best(w, batch)
+    # Sequences predicted to be negative would blur the motif, but are better than none.
+    sure = scores > 0.0 if (scores > 0.0).any() else np.ones(len(scores), dtype=bool)
+    return MotifModel(
+        labels,
+        reads,
+        w[: shape.n_matrix].reshape(shape.length, shape.n_letters).copy(),
+        w[shape.n_matrix :].copy(),
+        letter_counts(examples, batch[sure], places[sure]),
+        letter_shares(examples),
+        summary=summary | ({"lengths": tried} if tried else {}),
+    )
+
+
+N_FOLDS = 3
+LONGEST = 10_000
+
+
+def lengths_of(length: Any) -> list[int]:
+    """The lengths to try."""
+    given = list(length) if isinstance(length, Sequence | np.ndarray) and not isinstance(length, str) else [length]
+    for each in given:
+        if isinstance(each, bool) or not isinstance(each, int | np.integer) or not 1 <= each <= LONGEST:
+            raise WidemarginError(f"the length of a motif must be a whole number from 1 to {LONGEST:,}, not {each!r}")
+    if not given:
+        raise WidemarginError("give at least one length")
+    return sorted({int(each) for each in given})
+
+
+def best_length(
+    parameters: MotifParameters, data: Data, positive: BoolVector, lengths: Sequence[int]
+) -> dict[str, float]:
+    """The score of every length, the best first; ties go to the shorter one.
+
+    The score is the development accuracy. Without development data, it is the area under the curve on held-out folds of
+    the training data. The objective cannot decide: a longer motif has more weights, so it is nearly always lower.
+    """
+    quiet = replace(parameters, verbose=False)
+    fold = _folds(data.y, positive)
+    scores = {}
+    for length in lengths:
+        each = replace(quiet, length=length)
+        if data.dev is not None:
+            scores[length] = _train_and_score(each, data, *data.dev)[1]
+            continue
+        areas = []
+        for k in range(N_FOLDS):
+            inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            part = data._replace(X=_part(data.X, inside), y=[data.y[i] for i in inside])
+            if data.sample_weight is not None:
+                part = part._replace(sample_weight=np.asarray(data.sample_weight)[inside])
+            areas.append(_train_and_score(each, part, _part(data.X, outside), [data.y[i] for i in outside])[0])
+        scores[length] = float(np.mean(areas))
+    return {str(length): scores[length] for length in sorted(scores, key=lambda length: (-scores[length], length))}
+
+
+def _train_and_score(parameters: MotifParameters, data: Data, X: Any, y: Any) -> tuple[float, float]:
+    """Train, and return the area under the curve and the accuracy on other data."""
+    model, solution = train(compile_motif, parameters, data)
+    if solution.stopped == "interrupted":
+        raise KeyboardInterrupt
+    scores = model.scores(X)
+    positive = np.array([str(label) == str(model.labels[1]) for label in y])
+    return area_under_curve(scores, positive), float(np.mean((scores > 0.0) == positive))
+
+
+def _folds(y: Sequence[Any], positive: BoolVector) -> LongVector:
+    """A fold for every sequence, balanced by class; −1 for background, which is always trained on."""
+    fold = np.full(len(y), -1, dtype=np.int64)
+    background = np.array([label is None for label in y], dtype=bool)
+    # If only background sequences are negative, folds need them to compare positive sequences with.
+    negative = ~positive & (~background if (~positive & ~background).any() else True)
+    rng = np.random.default_rng(0)
+    for members in (np.flatnonzero(positive), np.flatnonzero(negative)):
+        fold[rng.permutation(members)] = np.arange(len(members)) % N_FOLDS
+    return fold
+
+
+def _part(X: Sequences, chosen: LongVector) -> Sequences:
+    return Sequences([X.texts[i] for i in chosen.tolist()])
 
 
 @documented(MotifModel)

@@ -2,7 +2,7 @@
 
     φ(x, +1, h) = Σ_{j < l} M_j(x_{h+j}) + Σ_{i outside the window} B(x_i)      φ(x, −1) = Σ_i B(x_i)
 
-M_j counts letters at place j of the motif, B counts letters in their contexts (`letters`). Terms that both classes
+M_j counts letters at place j of the motif, B counts letters in their contexts. Terms that both classes
 share cancel out, so here φ(x, −1) = 0 and φ(x, +1, h) = Σ_j M_j(x_{h+j}) − Σ_{i in the window} B(x_i). An error is a
 wrong class, whatever h is. There is no bias: a constant added to all weights of M acts as one.
 
@@ -10,8 +10,13 @@ The weights are those of M (l × letters), then those of B. With two strands, h 
 the other strand, M reads the reverse complement of the window, while B always reads the given strand.
 
 An output is −1 for negative, otherwise 2h + strand.
+
+The context of a letter is the letter itself with the `order` letters before it, as in a Markov model. A letter outside
+the alphabet, such as N in DNA, has no number and belongs to no context. The first `order` letters of a sequence have
+no context. Letters and contexts without a number have no features.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -19,11 +24,109 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
-from widemargin.core.sparse import NO_ROWS, Rows, coalesce, new_table, stack
-from widemargin.decoders.windows import Coded, Windows, best_windows, window_scores, windows_of
-from widemargin.errors import DataError
-from widemargin.structures.support import distinct, runs
-from widemargin.tasks.motif.seeds import Reader, seeded
+from widemargin.core.sparse import NO_ROWS, Rows, boundaries, coalesce, new_table, stack
+from widemargin.decoders.windows import CodedLetters, Windows, best_windows, group_numbers, window_scores, windows_of
+from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.part_rows import distinct, runs
+from widemargin.tasks.motif.seeds import seed_windows
+from widemargin.text.sequences import Sequences
+
+ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
+"""The alphabets with names."""
+
+COMPLEMENTS = {"ACGT": "TGCA", "ACGU": "UGCA"}
+MOST_LETTERS, MOST_CONTEXTS = 100, 1 << 24
+
+
+def letters_of(alphabet: str) -> str:
+    """The letters of an alphabet, given by its name or as the letters themselves.
+
+    >>> letters_of("dna"), letters_of("HP")
+    ('ACGT', 'HP')
+    """
+    letters = ALPHABETS.get(alphabet.lower(), alphabet) if isinstance(alphabet, str) else ""
+    if not 2 <= len(letters) <= MOST_LETTERS or len(set(letters)) < len(letters) or not letters.isprintable():
+        names = ", ".join(map(repr, ALPHABETS))
+        raise WidemarginError(f"the alphabet must be {names} or 2 to {MOST_LETTERS} distinct letters: {alphabet!r:.60}")
+    return letters
+
+
+def complement_of(letters: str) -> LongVector:
+    """The number of every letter's complement; the last entry is for unknown letters, which stay unknown."""
+    if sorted(letters) not in (sorted(known) for known in COMPLEMENTS):
+        raise WidemarginError(f"only DNA and RNA have two strands; the letters are {letters!r:.60}")
+    known = next(each for each in COMPLEMENTS if sorted(each) == sorted(letters))
+    other = dict(zip(known, COMPLEMENTS[known], strict=True))
+    return np.array([*(letters.index(other[letter]) for letter in letters), len(letters)], dtype=np.int64)
+
+
+def n_contexts(n_letters: int, order: int) -> int:
+    """The number of contexts; raises an error if there are too many."""
+    if not (isinstance(order, int) and order >= 0):
+        raise WidemarginError(f"order must be a whole number of at least 0, not {order!r}")
+    count = n_letters ** (order + 1) if order < 64 else MOST_CONTEXTS + 1
+    if count > MOST_CONTEXTS:
+        raise WidemarginError(
+            f"a background of order {order} over {n_letters} letters has more than {MOST_CONTEXTS:,} weights; lower "
+            "the order"
+        )
+    return count
+
+
+def code(texts: Sequence[str], letters: str, order: int) -> CodedLetters:
+    """Sequences as numbers; small letters count as capitals unless the alphabet has small letters."""
+    n = len(letters)
+    numbers = np.full(256, n, dtype=np.int8)
+    if not any(letter.islower() for letter in letters):
+        numbers[[ord(letter.lower()) for letter in letters if letter.isascii()]] = [
+            k for k, letter in enumerate(letters) if letter.isascii()
+        ]
+    joined = "".join(texts)
+    if letters.isascii():
+        raw = np.frombuffer(joined.encode("ascii", "replace"), dtype=np.uint8)
+        numbers[[ord(letter) for letter in letters]] = np.arange(n)
+        codes = numbers[raw]
+    else:
+        known = {letter: k for k, letter in enumerate(letters)}
+        codes = np.array([known.get(letter, n) for letter in joined], dtype=np.int8)
+    indptr = boundaries(map(len, texts))
+    count = n_contexts(n, order)
+    contexts = np.zeros(len(codes), dtype=np.int64)
+    whole = np.ones(len(codes), dtype=bool)
+    for back in range(order, -1, -1):
+        shifted = np.concatenate([np.full(min(back, len(codes)), n, dtype=np.int8), codes[: max(len(codes) - back, 0)]])
+        contexts = contexts * n + shifted
+        whole &= shifted < n
+    for back in range(order):
+        starts = indptr[:-1] + back
+        whole[starts[starts < indptr[1:]]] = False
+    return CodedLetters(codes, group_numbers(codes, n), np.where(whole, contexts, count).astype(np.int32), indptr)
+
+
+def checked_letters(X: Sequences, letters: str) -> Sequences:
+    """Return `X`, or raise an error about the first sequence that does not fit the alphabet.
+
+    Other letters and * - . ? count as unknown letters; every sequence needs at least one known letter.
+    """
+    known = {*letters} if any(letter.islower() for letter in letters) else {*letters, *letters.lower()}
+    for i, text in enumerate(X.texts):
+        others = {*text} - known
+        if others and len(others) == len({*text}):
+            raise DataError(f"{X.place(i)} has none of the letters {letters}: {text[:40]!r}; choose another alphabet")
+        for each in sorted(others):
+            if not (each.isalpha() or each in "*-.?"):
+                raise DataError(f"{X.place(i)} has {each!r} in it, which is no letter")
+    return X
+
+
+def reverse_complement(text: str, letters: str) -> str:
+    """The letters of the other strand in its own reading order; unknown letters stay.
+
+    >>> reverse_complement("AACN", "ACGT")
+    'NGTT'
+    """
+    other = dict(zip(letters, (letters[k] for k in complement_of(letters)[:-1]), strict=True))
+    return "".join(other.get(letter.upper(), letter) for letter in reversed(text))
 
 
 class Shape(NamedTuple):
@@ -61,7 +164,9 @@ class Shape(NamedTuple):
 
 
 @kernel
-def _append_window(coded: Coded, begin: int, strand: int, value: float, shape: Shape, psi: Rows, write: int) -> int:
+def _append_window(
+    coded: CodedLetters, begin: int, strand: int, value: float, shape: Shape, psi: Rows, write: int
+) -> int:
     """Append value · φ of the window at `begin`, letter by letter; return where the entries end."""
     length, n = shape.length, shape.n_letters
     for j in range(length):
@@ -78,7 +183,7 @@ def _append_window(coded: Coded, begin: int, strand: int, value: float, shape: S
 
 
 @kernel
-def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: LongVector, shape: Shape) -> Rows:
+def _differences(coded: CodedLetters, batch: IntVector, gold: LongVector, outputs: LongVector, shape: Shape) -> Rows:
     """φ(gold) − φ(output) for every example of the batch."""
     room = len(batch) * 4 * shape.length
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
@@ -99,7 +204,7 @@ def _differences(coded: Coded, batch: IntVector, gold: LongVector, outputs: Long
 
 
 @kernel
-def _weighted_sum(coded: Coded, i: int, weights: FloatMatrix, shape: Shape, sums: FloatVector) -> None:
+def _weighted_sum(coded: CodedLetters, i: int, weights: FloatMatrix, shape: Shape, sums: FloatVector) -> None:
     """Write sums = Σ weights[h, strand] φ(window) over the windows of sequence i, an entry per weight."""
     begin, n_matrix = coded.indptr[i], shape.length * shape.n_letters
     sums[:] = 0.0
@@ -124,35 +229,23 @@ class MotifExamples:
     Parameters
     ----------
     coded : the sequences
-    length, n_letters, n_contexts : the numbers of weights
+    shape : the layout of the weights
     positive : which sequences are positive; None for prediction only
-    complement : the number of each letter's complement, to read both strands; None to read one
     """
 
     exact = True
 
-    def __init__(
-        self,
-        coded: Coded,
-        length: int,
-        n_letters: int,
-        n_contexts: int,
-        positive: BoolVector | None = None,
-        *,
-        complement: LongVector | None = None,
-    ) -> None:
+    def __init__(self, coded: CodedLetters, shape: Shape, positive: BoolVector | None = None) -> None:
         self.coded, self.n_examples = coded, len(coded.indptr) - 1
-        self.n_windows = np.maximum(np.diff(coded.indptr) - length + 1, 0)
-        other = np.empty(0, dtype=np.int64) if complement is None else complement
-        self.shape = Shape(length, n_letters, n_contexts, other)
-        self.n_weights = self.shape.n_weights
+        self.n_windows = np.maximum(np.diff(coded.indptr) - shape.length + 1, 0)
+        self.shape, self.n_weights = shape, shape.n_weights
         self.positive = np.zeros(self.n_examples, dtype=bool) if positive is None else positive
         self.gold = np.where(self.positive, 0, -1).astype(np.int64)
         # Measured: two nanoseconds per letter of each window.
-        self.work = 0.002 * self.n_windows * length * self.shape.n_strands
+        self.work = 0.002 * self.n_windows * shape.length * shape.n_strands
         self._check(coded)
 
-    def _check(self, coded: Coded) -> None:
+    def _check(self, coded: CodedLetters) -> None:
         if self.shape.length < 1:
             raise DataError(f"a motif has at least one letter, not {self.shape.length}")
         for numbers, most in ((coded.letters, self.shape.n_letters), (coded.contexts, self.shape.n_contexts)):
@@ -248,8 +341,7 @@ class MotifExamples:
 
     def first_completions(self) -> LongVector:
         """The windows that a rough motif chooses (`seeds`)."""
-        reader = Reader(self.coded, self.shape.length, self.shape.n_letters, self.shape.complement)
-        return np.where(self.positive, seeded(reader, self.positive), -1)
+        return np.where(self.positive, seed_windows(self), -1)
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of p(h) ∝ exp s(h); 0 for negative sequences."""
@@ -262,3 +354,27 @@ def _entropy(scores: FloatMatrix) -> float:
     above = scores - scores.max()
     p = np.exp(above)
     return float(np.log(p.sum()) - (p * above).sum() / p.sum())
+
+
+class Reads(NamedTuple):
+    """The settings of a search for a motif: everything but the weights."""
+
+    letters: str
+    length: int
+    order: int
+    both_strands: bool
+
+    @property
+    def n_contexts(self) -> int:
+        """The number of weights of the background."""
+        return n_contexts(len(self.letters), self.order)
+
+    @property
+    def shape(self) -> Shape:
+        """The layout of the weights."""
+        complement = complement_of(self.letters) if self.both_strands else np.empty(0, dtype=np.int64)
+        return Shape(self.length, len(self.letters), self.n_contexts, complement)
+
+    def examples(self, texts: Sequence[str], positive: BoolVector | None = None) -> MotifExamples:
+        """Sequences as examples."""
+        return MotifExamples(code(texts, self.letters, self.order), self.shape, positive)

@@ -14,7 +14,7 @@ from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
 from widemargin.metrics import accuracy, label_scores, quotient
 from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
 from widemargin.text.sequences import Sequences, Span
@@ -145,13 +145,13 @@ def located_table(
 ) -> str:
     """A table of all sequences with their labels, scores and sites; with its header, it can be read again."""
     rows = [
-        [X.name(i), str(label), f"{score:.6g}", *_spelt(site), X.texts[i]]
+        [X.name(i), str(label), f"{score:.6g}", *_site_columns(site), X.texts[i]]
         for i, (label, score, site) in enumerate(zip(labels, scores, sites, strict=True))
     ]
     return "".join("\t".join(row) + "\n" for row in [*[HEADER] * headed, *rows])
 
 
-def _spelt(site: Site | None) -> list[str]:
+def _site_columns(site: Site | None) -> list[str]:
     return ["."] * 4 if site is None else [str(site.start), str(site.end), site.strand, site.letters]
 
 

@@ -79,7 +79,7 @@ LINES = 8
 SHORTEST = 0.002  # of the whole height; letters below are left out
 
 
-class Placed(NamedTuple):
+class PlacedLetter(NamedTuple):
     """A letter of a logo: its place, its bottom and its top, as shares of the highest possible stack."""
 
     place: int
@@ -88,14 +88,14 @@ class Placed(NamedTuple):
     high: float
 
 
-def placed(motif: Motif) -> Iterator[Placed]:
+def place_letters(motif: Motif) -> Iterator[PlacedLetter]:
     """All letters of a logo, from the bottom of each stack to its top."""
     heights = motif.probabilities * motif.information[:, None] / np.log2(len(motif.letters))
     for place, stack in enumerate(heights):
         low = 0.0
         for k in np.argsort(stack, kind="stable").tolist():
             if stack[k] >= SHORTEST:
-                yield Placed(place, motif.letters[k], low, low + float(stack[k]))
+                yield PlacedLetter(place, motif.letters[k], low, low + float(stack[k]))
                 low += float(stack[k])
 
 
@@ -104,7 +104,7 @@ def logo_picture(motif: Motif) -> Picture:
     check_can_draw()
     body = svg.title(f"sequence logo of {motif.consensus}")
     outlines: dict[str, Any] = {}
-    for place, letter, low, high in placed(motif):
+    for place, letter, low, high in place_letters(motif):
         outline = outlines.setdefault(letter, _outline(letter))
         x, y, up = AXIS + place * WIDTH, HEIGHT * (1.0 - low), HEIGHT * (high - low)
         path = "".join(_step(code, points) for points, code in outline.iter_segments(curves=True))
@@ -136,7 +136,7 @@ def logo_png(motif: Motif) -> bytes:
     figure = Figure(figsize=(1.0 + 0.45 * n, 2.6), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    for place, letter, low, high in placed(motif):
+    for place, letter, low, high in place_letters(motif):
         stretch = Affine2D().scale(0.94, most * (high - low)).translate(place + 0.53, most * low)
         outline = _outline(letter).transformed(stretch)
         axes.add_patch(PathPatch(outline, facecolor=_colour(letter, motif.letters), linewidth=0))
@@ -158,7 +158,7 @@ def logo_lines(motif: Motif, height: int = LINES) -> list[str]:
     AC
     """
     rows = [[" "] * len(motif.counts) for _ in range(height)]
-    for place, letter, low, high in placed(motif):
+    for place, letter, low, high in place_letters(motif):
         for row in range(height):
             # A letter fills the rows whose middle it covers.
             if low <= (row + 0.5) / height < high:

@@ -18,12 +18,13 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import area_under_curve, label_scores
 from widemargin.report.evaluation import Evaluation, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
 from widemargin.report.svg import page
+from widemargin.report.text import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
+from widemargin.tasks.motif.examples import Reads, checked_letters, letters_of, reverse_complement
 from widemargin.tasks.motif.files import (
     Site,
     best_sites,
@@ -34,7 +35,6 @@ from widemargin.tasks.motif.files import (
     read_corpus,
     share_found,
 )
-from widemargin.tasks.motif.letters import Reads, checked_letters, letters_of, reverse_complement
 from widemargin.tasks.motif.logo import Motif, logo_lines, logo_picture, logo_png
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, as_sequences
@@ -267,16 +267,16 @@ class MotifModel(Answers):
         """The same model: all its weights may matter."""
         return self
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         tensors = {"matrix": self.matrix, "background": self.background}
         return self.reads._asdict(), tensors | {"found": self.found, "frequencies": self.frequencies}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header = stored.header
         reads = Reads(letters_of(header["letters"]), *(header[name] for name in Reads._fields[1:]))
         n = len(reads.letters)
-        if len(header["labels"]) != 2 or reads.length < 1 or (reads.both_strands and reads.complement is None):
+        if len(header["labels"]) != 2 or reads.length < 1 or (reads.both_strands and not len(reads.shape.complement)):
             raise WidemarginError("a motif has two labels and at least one letter")
         matrix, found = (stored.tensor(name, np.float64, (reads.length, n)) for name in ("matrix", "found"))
         background = stored.vector("background", np.float64, reads.n_contexts)

@@ -7,6 +7,7 @@ root. Several tokens may hang on the root. A relation is any text; a corpus with
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from widemargin.errors import DataError
 from widemargin.files.document import Document
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, shortened
-from widemargin.files.table import Table
+from widemargin.files.table import TokenTable
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness, check_same_words, open_tokens, size_of
@@ -33,14 +34,14 @@ Place = Callable[[int], str]
 """Says where a token is, given its number counted over all sentences."""
 
 
-class Dependencies(NamedTuple):
+class DependencyRows(NamedTuple):
     """The head and the relation of every token; heads count from 1 within their sentence, and 0 is the root."""
 
     heads: IntVector
     labels: Column
 
 
-def arcs(given: Document | Columns) -> Dependencies:
+def arcs(given: Document | Columns) -> DependencyRows:
     """The trees in the columns `head` and `deprel`.
 
     >>> X = Columns({"head": Column.of(["2", "0"]), "deprel": Column.of(["det", "root"])}, np.array([0, 2]))
@@ -53,18 +54,15 @@ def arcs(given: Document | Columns) -> Dependencies:
         If the arcs of a sentence are not a tree; the message names the file and the line, or sentence and token.
     """
     columns = given.columns if isinstance(given, Document) else given
-    place = _line(given) if isinstance(given, Table) else _token(columns.indptr, columns.source)
+    of_token = partial(place_of, indptr=columns.indptr, source=columns.source)
+    place = _line(given) if isinstance(given, TokenTable) else of_token
     heads, labels = columns["head"], columns["deprel"]
     numbers = np.array([_number(value) for value in heads.values], dtype=np.int64)
-    _complain(
-        numbers[heads.codes] < 0,
-        place,
-        lambda t: _no_number(heads.values[heads.codes[t]]),
-    )
+    _complain(numbers[heads.codes] < 0, place, lambda t: _no_number(heads.values[heads.codes[t]]))
     return _checked(numbers[heads.codes], labels, columns.indptr, place)
 
 
-def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
+def as_arcs(sizes: Sequence[int], y: Any) -> DependencyRows:
     """The trees in `y`, which has a list of (head, relation) for each sentence; `sizes` has their numbers of tokens.
 
     >>> as_arcs([2], [[(2, "det"), (0, "root")]]).labels.strings()
@@ -81,19 +79,19 @@ def as_arcs(sizes: Sequence[int], y: Any) -> Dependencies:
         flat += (_arc(i, t, arc) for t, arc in enumerate(sentence))
     indptr = boundaries(sizes)
     heads = np.array([arc.head for arc in flat], dtype=np.int64)
-    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, _token(indptr, "y"))
+    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, partial(place_of, indptr=indptr, source="y"))
 
 
-def as_dependencies(columns: Columns, y: Any) -> Dependencies:
-    """Gold trees for these sentences: `Dependencies`, or for each sentence a list of (head, label)."""
-    if not isinstance(y, Dependencies):
+def as_dependencies(columns: Columns, y: Any) -> DependencyRows:
+    """Gold trees for these sentences: `DependencyRows`, or for each sentence a list of (head, label)."""
+    if not isinstance(y, DependencyRows):
         return as_arcs(np.diff(columns.indptr).tolist(), y)
     if len(y.heads) != columns.n_tokens:
         raise DataError(f"{columns.source} has {columns.n_tokens} tokens, but there are {len(y.heads)} heads")
     return y
 
 
-def arc_lists(dependencies: Dependencies, indptr: LongVector) -> list[list[Arc]]:
+def arc_lists(dependencies: DependencyRows, indptr: LongVector) -> list[list[Arc]]:
     """The trees as lists of arcs, one per sentence."""
     heads, labels = dependencies
     return split(list(map(Arc, heads.tolist(), labels.strings())), indptr)
@@ -123,16 +121,16 @@ class ParseFiles(Files):
         """The words must be the same."""
         check_same_words(gold.document, predicted.document)
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """Attachment scores."""
-        from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
+    def compared(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
+        """Attachment scores, with punctuation or without."""
+        from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
 
         X = gold.document.columns
         right, found = (arc_lists(corpus.y, X.indptr) for corpus in (gold, predicted))
-        return counted_evaluation(tree_counts(right, found, X.sequences("word"), **options), {})
+        return counted_evaluation(arc_counts(right, found, None if punctuation else X.sequences("word")), {})
 
 
-def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> Dependencies:
+def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> DependencyRows:
     """Heads and labels, checked to be trees."""
     sizes = np.diff(indptr)
     first, size = np.repeat(indptr[:-1], sizes), np.repeat(sizes, sizes)
@@ -157,7 +155,7 @@ def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place
         place,
         lambda t: f"the head of token {token[t]}, {heads[t]}, leads back to this token and never to the root",
     )
-    return Dependencies(heads.astype(np.int32), labels)
+    return DependencyRows(heads.astype(np.int32), labels)
 
 
 def _ancestor(heads: LongVector, first: LongVector, longest: int) -> LongVector:
@@ -179,12 +177,8 @@ def _complain(wrong: Any, place: Place, complaint: Callable[[int], str]) -> None
         raise DataError(f"{place(t)}: {complaint(t)}")
 
 
-def _line(document: Table) -> Place:
+def _line(document: TokenTable) -> Place:
     return lambda t: f"{document.raw.source}, line {document.token_lines[t] + 1}"
-
-
-def _token(indptr: LongVector, source: str) -> Place:
-    return lambda t: place_of(t, indptr, source)
 
 
 def _number(text: str) -> int:

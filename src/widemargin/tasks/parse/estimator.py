@@ -1,17 +1,129 @@
-"""Dependency parsing as a scikit-learn estimator."""
+"""Dependency parsing: from users' trees to examples, and the scikit-learn estimator."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from widemargin._types import FloatMatrix
+import numpy as np
+
+from widemargin._threads import count_threads
+from widemargin._types import FloatMatrix, FloatVector, IntVector
+from widemargin.core.problem import predict
+from widemargin.core.sparse import sums
+from widemargin.core.stop import Score
+from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.dependencies import WITH_GRANDPARENTS
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.parse.compile import compile_trees
-from widemargin.tasks.parse.dependencies import arc_lists, as_dependencies
+from widemargin.tasks.parse import ParserParameters
+from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, as_dependencies
+from widemargin.tasks.parse.examples import Trees, tree_examples
+from widemargin.tasks.parse.features import (
+    ARC_TEMPLATES,
+    GRANDPARENT_TEMPLATES,
+    LABEL_TEMPLATES,
+    SIBLING_TEMPLATES,
+    ArcExtractor,
+    readable,
+    without_lemmas,
+)
 from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.tasks.parse.model import Parser
-from widemargin.tasks.parse.parameters import ParserParameters
+from widemargin.tasks.stacking import TagColumns, offered, tagged
+from widemargin.tasks.survey import Survey
+from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.trees import checked_bits
+from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
+from widemargin.text.templates import listed
+
+METRICS = ("las", "uas")
+PREDICTABLE = ("word", "upos", "xpos")
+"""The columns that default templates read if tags are predicted: lemmas are no tags, and feats have too many values."""
+
+
+def survey_trees(parameters: ParserParameters, data: Data) -> Survey:
+    """The labels and columns of a piece of the data, and whether each of its trees has at most one root."""
+    columns = as_columns(data.X)
+    heads, column = as_dependencies(columns, data.y)
+    facts = {
+        "columns": offered(parameters, columns, PREDICTABLE),
+        "single_root": bool(np.all(sums(heads == 0, columns.indptr) <= 1)),
+    }
+    return Survey(Counter(column.strings()), facts=facts)
+
+
+def columns_read(parameters: ParserParameters, survey: Survey) -> list[str]:
+    """The columns that templates read."""
+    return _extractor(parameters, survey.facts["columns"]).columns_read
+
+
+TAGS = TagColumns(as_columns, columns_read)
+
+
+def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | None = None) -> Compiled[Parser]:
+    """Compile features and trees to arrays; a `survey` of all pieces, if given, decides on labels and templates."""
+    if parameters.dev_metric not in METRICS:
+        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
+    columns = as_columns(data.X)
+    if not columns.n_tokens:
+        raise DataError("there are no tokens to learn from")
+    heads, column = arcs = as_dependencies(columns, data.y)
+    found = survey_trees(parameters, data._replace(X=columns, y=arcs)) if survey is None else survey
+    labels = [label for label, _ in found.labels.most_common()]
+    extractor = _extractor(parameters, found.facts["columns"])
+    single_root = found.facts["single_root"] if parameters.single_root is None else parameters.single_root
+    trees = Trees(len(labels), extractor.hash_bits, parameters.decoder, parameters.order, bool(single_root))
+    dev = None if data.dev is None else as_columns(data.dev[0])
+    gold = None if dev is None or data.dev is None else as_dependencies(dev, data.dev[1])
+    columns, dev, taggers, filled = tagged(parameters, columns, dev, extractor.columns_read, data.told)
+    examples = tree_examples(
+        trees,
+        columns.indptr,
+        extractor.keys(columns),
+        heads,
+        _numbers(column.values, labels)[column.codes],
+        head_cost=parameters.head_cost,
+        label_cost=parameters.label_cost,
+        source=columns.source,
+    )
+    model = Parser(labels, trees, extractor, weights=np.empty(0), taggers=taggers, filled=filled)
+    score = None if dev is None or gold is None else _score(parameters, model, dev, gold)
+    return Compiled(examples, model.trained, labels, score, parameters.dev_metric, data.sample_weight)
+
+
+def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtractor:
+    """The user's templates, or the default ones that read only these columns."""
+    defaults = {"arc": ARC_TEMPLATES, "label": LABEL_TEMPLATES}
+    if parameters.order != 1:
+        defaults["sibling"] = SIBLING_TEMPLATES
+    if parameters.order == WITH_GRANDPARENTS:
+        defaults["grandparent"] = GRANDPARENT_TEMPLATES
+    chosen = {}
+    for part, default in defaults.items():
+        given = getattr(parameters, f"{part}_templates")
+        usual = without_lemmas(default) if parameters.tags == "predicted" else default
+        chosen[part] = readable(usual, names) if given is None else listed(given)
+    return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
+
+
+def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: DependencyRows) -> Score:
+    labels = _numbers(gold.labels.values, model.labels)[gold.labels.codes]
+    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
+
+    def score(w: FloatVector) -> float:
+        found, relations = np.divmod(np.concatenate(predict(examples, w, n_threads)), len(model.labels))
+        right = found == gold.heads
+        return float(np.mean(right & (relations == labels) if parameters.dev_metric == "las" else right))
+
+    return score
+
+
+def _numbers(values: Sequence[str], labels: Sequence[str]) -> IntVector:
+    """The number of each value among `labels`; −1 for labels not seen in training."""
+    number = {label: k for k, label in enumerate(labels)}
+    return np.array([number.get(value, -1) for value in values], dtype=np.int32)
 
 
 @documented(Parser)
@@ -42,6 +154,8 @@ class DependencyParser(ParserParameters, TreeEstimator[Parser]):
     """
 
     _compile = staticmethod(compile_trees)
+    _survey = staticmethod(survey_trees)
+    _tags = TAGS
 
     def predict_proba(self, X: Any, *, labelled: bool = False) -> list[FloatMatrix]:
         """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.

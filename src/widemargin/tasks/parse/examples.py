@@ -2,10 +2,9 @@
 
     ⟨w, φ(x, y)⟩ = Σ over arcs (h, m, l) of arc(h, m) + label(h, m, l)   [+ sibling(h, s, m)  [+ grandparent(g, h, m)]]
 
-Features are hashed into one table of 2^bits weights (`keys`); with labels they have a weight per label, side by side.
-Trees are projective or not, with one root or several. The error is the sum of costs of wrong arcs: one cost for a wrong
-head, another for the right head with a wrong label. The structure is `structures.dependencies`, the linear map is
-`tasks.parse.tree_features`.
+Features are hashed into one table of 2^bits weights (`features`); those with labels have a weight for each, side by
+side. Trees are projective or not, with one root or several. The error is the sum of costs of wrong arcs: one cost for a
+wrong head, another for the right head with a wrong label. The structure is `structures.dependencies`.
 """
 
 from dataclasses import dataclass, replace
@@ -16,25 +15,38 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
+from widemargin.core.checks import check_memory, check_time
 from widemargin.core.examples import Scale, per_example
-from widemargin.core.limits import check_memory, check_time
-from widemargin.core.sparse import sums
+from widemargin.core.sparse import Rows, sums
 from widemargin.errors import DataError, WidemarginError
+from widemargin.structures.costs import ArcCosts
 from widemargin.structures.dependencies import (
     KINDS,
     WITH_GRANDPARENTS,
-    ArcCosts,
     Dependencies,
     Order,
     Sentence,
+    SummedDependencies,
+    dependencies,
     sentence_of,
 )
-from widemargin.structures.dependency_sums import SummedDependencies, dependencies
 from widemargin.structures.examples import MOST_SUMMED, PartExamples, Scored, WithBestK, WithPositions, WithSums
-from widemargin.structures.flat import Counts
+from widemargin.structures.flat import NOTHING, Counts, Parts, Scores
+from widemargin.structures.hashed import NOWHERE, HashedFeatures, Sink
 from widemargin.structures.parts import Costs
-from widemargin.tasks.parse.keys import STEPS, TreeKeys
-from widemargin.tasks.parse.tree_features import TreeFeatures
+from widemargin.tasks.parse.features import (
+    ARC,
+    BETWEEN,
+    GRANDPARENT,
+    LABEL,
+    LABEL_HEAD,
+    LABEL_MODIFIER,
+    SIBLING,
+    STEPS,
+    TreeData,
+    TreeKeys,
+)
+from widemargin.tasks.parse.scores import add_scores, gather, visit
 
 NANOSECONDS_PROJECTIVE = 0.45
 """Measured decoding time, divided by the cube of the length."""
@@ -113,6 +125,78 @@ class Trees:
         check_memory(needed, f"parsing, whose memory grows with the {power} of the length", advice, place)
 
 
+class TreeFeatures(HashedFeatures):
+    """The features of sentences (`structures.parts.Features`), whose tokens begin at `indptr`.
+
+    The sizes of feature differences are estimated from the gold `heads`, if there are any.
+    """
+
+    def __init__(self, trees: Trees, indptr: LongVector, keys: TreeKeys, heads: IntVector) -> None:
+        super().__init__(np.diff(indptr), trees.n_weights, trees.n_labels)
+        self._structure, self.heads, self._groups = trees.structure, heads, np.diff(keys.edges)
+        n_triples = self._structure.n_triples
+        self.data = TreeData(indptr, keys, (1 << trees.hash_bits) - 1, trees.n_labels, n_triples)
+        self.work: FloatVector | None = _microseconds(trees, self.sizes)
+
+    def check(self) -> None:
+        """Raise unless every index is within bounds: kernels do not check."""
+        n_tokens = int(self.data.indptr[-1])
+        for role in ("head", "modifier", "other"):
+            rows = len(getattr(self.data.keys, role))
+            if rows != n_tokens + 1:
+                raise DataError(f"{n_tokens} tokens and the root need a row of keys each; there are {rows} as {role}")
+
+    def scores(self, w: FloatVector, batch: IntVector, room: Scores) -> Scores:
+        """Add the scores of features."""
+        add_scores(self.data, w, batch, room, NOWHERE, NOTHING, NOTHING, NOWHERE)
+        return room
+
+    def best_labels(
+        self, w: FloatVector, batch: IntVector, costs: ArcCosts, scales: FloatVector, room: Scores
+    ) -> IntVector:
+        """Write to `room` the score of each arc with its best label, costs included; return these labels.
+
+        Each sentence has (n + 1)² labels, by head, then by modifier. Storing the scores of all labels takes longer.
+        """
+        labels = np.empty(((self.sizes[batch] + 1) ** 2).sum(), dtype=np.int32)
+        add_scores(self.data, w, batch, room, costs.gold, costs.costs, scales, labels)
+        return labels
+
+    def gather(self, batch: IntVector, parts: Parts) -> Rows:
+        """Feature vectors of sparse coefficients."""
+        return gather(self.data, batch, parts)
+
+    def visit(self, batch: IntVector, counts: Counts, sink: Sink, psi: Rows) -> None:
+        """Add the features of all arcs with all labels, and of all triples."""
+        visit(self.data, batch, counts, sink, psi)
+
+    def n_parts(self, batch: IntVector) -> LongVector:
+        """How many parts each sentence has."""
+        return self._structure.n_own(self.sizes[batch])
+
+    def most_entries(self) -> FloatVector:
+        """The entries of ψ of each sentence if all heads are wrong, and arcs half as long as they can be."""
+        indptr, sizes, groups = self.data.indptr, self.sizes, self._groups
+        tokens = np.arange(1, len(self.heads) + 1) - np.repeat(indptr[:-1], sizes)
+        apart = sums(np.abs(self.heads - tokens), indptr) + 0.5 * sizes**2
+        of_tokens = 4.0 * (groups[ARC] + groups[SIBLING] + groups[GRANDPARENT])
+        of_tokens += 2.0 * groups[LABEL : LABEL_MODIFIER + 1].sum()
+        return sizes * of_tokens + 2.0 * groups[BETWEEN] * apart
+
+    @cached_property
+    def places(self) -> tuple[LongVector, LongVector]:
+        """Upper bounds for each sentence: how many single weights its features have, and how many runs over labels."""
+        n, groups = self.sizes.astype(np.int64), self._groups
+        # 2n − 1 − 2j arcs have j tokens between, with at most u distinct values: Σ_j (2n − 1 − 2j) min(j, u).
+        column = self.data.keys.other[1:, self.data.keys.edges[BETWEEN] :][:, :1]
+        u = np.minimum(len(np.unique(column)), np.maximum(n - 1, 0))
+        values = (2 * n - 1) * u * (u + 1) // 2 - u * (u + 1) * (2 * u + 1) // 3 + u * (n - 1 - u) ** 2
+        single = 2 * groups[ARC] * n * (n + 1) + 2 * groups[SIBLING] * (n * (n + 1) * (n + 2) // 3)
+        single += 2 * groups[BETWEEN] * np.where(n > 0, values, 0) + 2 * groups[GRANDPARENT] * n * n * n
+        runs = groups[LABEL] * n * (n + 1) + 3 * (groups[LABEL_HEAD] + groups[LABEL_MODIFIER]) * (n + 1)
+        return single, runs
+
+
 class TreeExamples(WithBestK, WithPositions):
     """Sentences with their gold trees (or without, for prediction only), compiled to arrays.
 
@@ -153,11 +237,8 @@ class TreeExamples(WithBestK, WithPositions):
         trees.check_lengths(lengths, source)
         self.trees, self.heads = trees, np.empty(0, dtype=np.int32) if heads is None else heads
         gold = self._checked(lengths, labels)
-        structure = trees.structure
+        structure, features = trees.structure, TreeFeatures(trees, indptr, keys, self.heads)
         costs = ArcCosts(indptr, gold, structure, np.array([head_cost, label_cost], dtype=np.float64))
-        features = TreeFeatures(
-            indptr, keys, trees.hash_bits, structure, trees.n_weights, self.heads, _microseconds(trees, lengths)
-        )
         features.check()
         super().__init__(structure, features, costs, gold)
         self._unlabelled = PartExamples(replace(structure, n_labels=1), features, costs, gold)
@@ -228,11 +309,19 @@ class SummedTreeExamples(WithSums, TreeExamples):
             counts.own[counts.starts[k] : ends[k]] *= -np.expm1(-losses[k])
         return losses, counts
 
-    def labelled(self, w: FloatVector, i: int) -> FloatMatrix:
-        """(n + 1, n + 1, labels) the probabilities of the arcs of one sentence with all labels, by head, then token."""
-        scores = self.scored(w, np.array([i], dtype=np.int32)).scores
-        counts, size = self.structure.sums(scores, over=True).counts, int(self.lengths[i]) + 1
-        return counts.own[: size * size * self.trees.n_labels].reshape(size, size, -1)
+    def probabilities(self, w: Any, batch: IntVector) -> tuple[FloatMatrix, FloatVector]:
+        """A row for each arc, by head, then by token, and log Z; they are written over the scores, to save memory."""
+        found = [self.structure.sums(self._plain(w, each), over=True) for each in self.pieces(batch)]
+        rows = [self.structure.own(each.counts) for each in found]
+        return np.concatenate(rows), np.concatenate([each.log_z for each in found])
+
+    def decode_least_risk(self, w: Any, batch: IntVector) -> IntVector:
+        """The trees with the most right labelled arcs in expectation, end to end."""
+        structure, found = replace(self.trees, order=1).structure, []
+        for each in self.pieces(batch):
+            rows, _ = self.probabilities(w, each)
+            found.append(structure.best(structure.room(self.sizes[each])._replace(own=rows.ravel())))
+        return np.concatenate(found)
 
     def expectation_bytes(self) -> FloatVector:
         """The memory that `expectation` may take: sums over all trees, and the entries of ψ."""

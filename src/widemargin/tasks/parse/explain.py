@@ -24,19 +24,23 @@ from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.errors import WidemarginError
 from widemargin.report.explain import Option
 from widemargin.structures.dependencies import Sentence
-from widemargin.tasks.parse.features import MEASURES, OUTSIDE, ArcExtractor
-from widemargin.tasks.parse.keys import (
+from widemargin.tasks.parse.features import (
+    GRANDPARENT,
     GROUPS,
     LABEL,
+    MEASURES,
+    OUTSIDE,
+    SIBLING,
+    STEPS,
     TURNS,
+    ArcExtractor,
     TreeData,
     arc_slots,
     between,
-    grandparent_slots,
     label_slots,
-    sibling_slots,
     slot_room,
     step_of,
+    triple_slots,
 )
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
@@ -46,29 +50,17 @@ from widemargin.text.trees import Arc
 
 
 class _Feature(NamedTuple):
+    """A feature's template, the place of its (first) weight, and what its name tells of tokens and measures."""
+
     template: RoleTemplate
     at: int
     nodes: dict[str, int]
-    step: int
+    measured: dict[str, str]
     labelled: bool
-    distant: bool = False
-
-    @property
-    def distance(self) -> str:
-        """The value of the distance that this feature may be combined with."""
-        return TURNS[self.step] if "grandparent" in self.template.roles else MEASURES["distance"][self.step]
 
 
 class ArcVotes:
-    """The votes in one sentence.
-
-    Parameters
-    ----------
-    extractor : the extractor of the features of arcs
-    sentence : columns of this sentence alone
-    w : the weights
-    labels : the labels that arcs may have
-    """
+    """The votes in one `sentence`, columns of it alone, for arcs with these `labels`."""
 
     def __init__(self, extractor: ArcExtractor, sentence: Columns, w: FloatVector, labels: Sequence[str]) -> None:
         self.n_tokens = sentence.n_tokens
@@ -111,10 +103,10 @@ class ArcVotes:
         count = arc_slots(data, 0, head, modifier, tokens, n_between, slots)
         groups = [("arc", 0), *(("between", token) for token in tokens[:n_between].tolist())]
         yield from self._named(slots[:count], groups, head, modifier)
-        count = sibling_slots(data, 0, head, sibling or head, modifier, slots)
+        count = triple_slots(data, SIBLING, 0, head, sibling or head, modifier, slots)
         yield from self._named(slots[:count], [("sibling", sibling)], head, modifier)
         if grandparent is not None:
-            count = grandparent_slots(data, 0, head, modifier, grandparent, slots)
+            count = triple_slots(data, GRANDPARENT, 0, head, modifier, grandparent, slots)
             yield from self._named(slots[:count], [("grandparent", grandparent)], head, modifier)
         count = label_slots(data, 0, head, modifier, slots)
         yield from self._named(slots[:count], [(name, 0) for name in GROUPS[LABEL:]], head, modifier)
@@ -123,40 +115,32 @@ class ArcVotes:
         self, slots: IntVector, groups: Iterable[tuple[str, int]], head: int, modifier: int
     ) -> Iterator[_Feature]:
         """The features that use these slots, which are in the order of `groups`: pairs of a name and a third token."""
-        read = iter(slots.tolist())
+        read, step = iter(slots.tolist()), step_of(head, modifier)
+        of_arc = {name: values[step] for name, values in MEASURES.items()}
         for name, other in groups:
             nodes = {"head": head, "modifier": modifier, "between": other, "sibling": other, "grandparent": other}
             for template in self._extractor.groups[name]:
                 slot = next(read)
                 if name.startswith("label"):
-                    yield _Feature(template, slot, nodes, step_of(head, modifier), labelled=True)
+                    yield _Feature(_with(template, "label"), slot, nodes, of_arc, True)
                     continue
-                distant = next(read)
-                step = distant - slot - 1
-                yield _Feature(template, slot, nodes, step, labelled=False)
-                yield _Feature(template, distant, nodes, step, labelled=False, distant=True)
+                yield _Feature(template, slot, nodes, {}, False)
+                distant, distances = next(read), TURNS if name == "grandparent" else STEPS
+                measured = {"distance": distances[distant - slot - 1]}
+                yield _Feature(_with(template, "distance"), distant, nodes, measured, False)
 
     def _spelt(self, feature: _Feature, label: int) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
-        measured = {name: values[feature.step] for name, values in MEASURES.items()}
-        measured |= {"label": self._labels[label], "distance": feature.distance}
-        template = feature.template
-        for measure in ("label",) * feature.labelled + ("distance",) * feature.distant:
-            template = replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
-        return spell_roles(self._atoms, template, tokens, measured)
+        return spell_roles(self._atoms, feature.template, tokens, feature.measured | {"label": self._labels[label]})
+
+
+def _with(template: RoleTemplate, measure: str) -> RoleTemplate:
+    return replace(template, text=f"{template.text}|{measure}", measures=(*template.measures, measure))
 
 
 @dataclass(frozen=True)
 class ArcExplainer:
-    """One sentence with its predicted tree.
-
-    Parameters
-    ----------
-    voters : the features of its arcs
-    words : its words
-    arcs : the tree
-    labels : all labels of the model
-    """
+    """One sentence with the votes for its arcs, its words, its predicted tree, and all labels of the model."""
 
     voters: ArcVotes
     words: Sequence[str]
@@ -166,7 +150,7 @@ class ArcExplainer:
     def option(self, token: int, arc: Arc) -> Option:
         """The arc to a token in words, and the votes for it; the token counts from 1."""
         votes = self.voters.votes(arc.head, token, self.labels.index(arc.label), *self._around(arc.head, token))
-        return Option(self.spelt(token, arc), votes)
+        return Option(self.name_of(token, arc), votes)
 
     def alternative(self, token: int, head: int | None = None, label: str | None = None) -> Arc:
         """The best other arc to a token: from this head or with this label if given, else from the best other head."""
@@ -191,7 +175,7 @@ class ArcExplainer:
             if label in (None, name) and (h, name) != chosen
         }
         if not candidates:
-            raise WidemarginError(f"the arc {self.spelt(token, chosen)} is the one chosen; name another")
+            raise WidemarginError(f"the arc {self.name_of(token, chosen)} is the one chosen; name another")
         return max(candidates, key=candidates.__getitem__)
 
     def margins(self, scores: Sentence) -> list[tuple[Arc, float]]:
@@ -253,7 +237,7 @@ class ArcExplainer:
         within = grandparent is not None and min(head, token) <= grandparent <= max(head, token)
         return None if within else grandparent
 
-    def spelt(self, token: int, arc: Arc) -> str:
+    def name_of(self, token: int, arc: Arc) -> str:
         """The arc to a token in words."""
         return f"{self._named(arc.head)} → {self._named(token)}, {arc.label}"
 

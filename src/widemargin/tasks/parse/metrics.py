@@ -5,23 +5,25 @@ head, the labelled score those with the right head and relation. A share of noth
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, NamedTuple
 from unicodedata import category
 
 from widemargin.errors import DataError
 from widemargin.metrics import Score, counted, quotient
 from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.text.trees import Arc
 
 ROOT = "root"
-ARC_LENGTHS = ((1, "1"), (2, "2"), (6, "3–6"))
+ARC_LENGTHS = ((1, "1"), (2, "2"), (6, "3–6"), (inf, "7+"))
+SENTENCE_LENGTHS = ((10, "1–10"), (20, "11–20"), (30, "21–30"), (40, "31–40"), (inf, "41+"))
+"""Bins: their largest numbers, and their names."""
 FUNCTIONS = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark", "punct"})
-TOKENS, SENTENCES, EXACT, CONTENT = "tokens", "sentences", "exact", ("content right", "content found", "content wanted")
+SENTENCES, EXACT = "sentences", "exact"
 """The names of counts."""
-SENTENCE_LENGTHS = ((10, "1–10"), (20, "11–20"), (30, "21–30"), (40, "31–40"))
 
 
 class Attachment(NamedTuple):
@@ -66,42 +68,65 @@ def attachment_scores(
     return scores_of_counts(arc_counts(gold, predicted, words))
 
 
+class _Token(NamedTuple):
+    """The facts about a token that scores use: bins of lengths, relations, whether heads agree, whether it counts."""
+
+    size: str
+    gold_length: str
+    length: str
+    gold: str
+    predicted: str
+    same_head: bool
+    scored: bool
+
+    @property
+    def is_right(self) -> bool:
+        return self.same_head and self.gold == self.predicted
+
+
 def arc_counts(
     gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]], words: Sequence[Sequence[str]] | None = None
 ) -> Counter[Any]:
-    """The numbers of sentences, of faultless sentences and of each kind of `_Token`; such counts can be added."""
+    """The numbers of sentences, of faultless sentences and of each kind of `_Token`; such counts can be added.
+
+    If `words` are given, those that consist of punctuation are not scored.
+    """
+    if len(gold) != len(predicted) or (words is not None and len(words) != len(gold)):
+        raise DataError(f"there are {len(gold)} gold sentences, but not as many predicted ones or lists of words")
     counts: Counter[Any] = Counter()
-    for arcs, pairs in zip(gold, _pairs(gold, predicted, words), strict=True):
+    for i, (g, p) in enumerate(zip(gold, predicted, strict=True)):
+        forms = [""] * len(g) if words is None else words[i]
+        if not len(g) == len(p) == len(forms):
+            raise DataError(f"sentence {i + 1} has {len(g)} gold arcs, but not as many predicted ones or words")
+        size = _bin(len(g), SENTENCE_LENGTHS)
+        tokens = [
+            _Token(size, _length(t, a[0]), _length(t, b[0]), a[1], b[1], a[0] == b[0], not _is_punctuation(form))
+            for t, (a, b, form) in enumerate(zip(g, p, forms, strict=True), 1)
+        ]
+        counts.update(tokens)
         counts[SENTENCES] += 1
-        counts[EXACT] += all(g == p for _, g, p in pairs)
-        size = _bin(len(arcs), SENTENCE_LENGTHS)
-        counts.update(
-            _Token(size, _length(t, g.head), _length(t, p.head), g.label, p.label, g.head == p.head)
-            for t, g, p in pairs
-        )
+        counts[EXACT] += all(token.is_right for token in tokens if token.scored)
     return counts
 
 
 def scores_of_counts(counts: Counter[Any]) -> AttachmentScores:
     """Attachment scores from the counts of `arc_counts`."""
-    tokens = {token: n for token, n in counts.items() if isinstance(token, _Token)}
+    tokens = {token: n for token, n in _tokens(counts).items() if token.scored}
     lengths = counted(
-        _summed((token.gold_length, n) for token, n in tokens.items() if token.same_head),
-        _summed((token.length, n) for token, n in tokens.items()),
-        _summed((token.gold_length, n) for token, n in tokens.items()),
+        _sum_by_name((token.gold_length, n) for token, n in tokens.items() if token.same_head),
+        _sum_by_name((token.length, n) for token, n in tokens.items()),
+        _sum_by_name((token.gold_length, n) for token, n in tokens.items()),
     ).by_label
-    by_size = {
-        name: {token: n for token, n in tokens.items() if token.size == name} for name in _names(SENTENCE_LENGTHS)
-    }
+    by_size = {name: {token: n for token, n in tokens.items() if token.size == name} for _, name in SENTENCE_LENGTHS}
     return AttachmentScores(
         _attachment(tokens),
         quotient(counts[EXACT], counts[SENTENCES]),
         counted(
-            _summed((token.gold, n) for token, n in tokens.items() if token.is_right),
-            _summed((token.predicted, n) for token, n in tokens.items()),
-            _summed((token.gold, n) for token, n in tokens.items()),
+            _sum_by_name((token.gold, n) for token, n in tokens.items() if token.is_right),
+            _sum_by_name((token.predicted, n) for token, n in tokens.items()),
+            _sum_by_name((token.gold, n) for token, n in tokens.items()),
         ).by_label,
-        {name: lengths[name] for name in (ROOT, *_names(ARC_LENGTHS)) if name in lengths},
+        {name: lengths[name] for name in (ROOT, *(name for _, name in ARC_LENGTHS)) if name in lengths},
         {name: _attachment(each) for name, each in by_size.items() if each},
     )
 
@@ -113,56 +138,27 @@ def content_score(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Ar
     >>> content_score(gold, predicted)
     Score(precision=0.5, recall=1.0, f1=0.6666666666666666, support=1)
     """
-    return content_score_of(content_counts(gold, predicted))
+    return content_score_of_counts(arc_counts(gold, predicted))
 
 
-def content_counts(gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]]) -> Counter[Any]:
-    """The numbers of content words with the right arc, of predicted ones, and of gold ones."""
-    pairs = [(g, p) for sentence in zip(gold, predicted, strict=True) for g, p in zip(*sentence, strict=True)]
-    right = sum(g == p and _is_content(g) for g, p in pairs)
-    found, wanted = (sum(_is_content(pair[side]) for pair in pairs) for side in (1, 0))
-    return Counter(dict(zip(CONTENT, (right, found, wanted), strict=True)))
+def content_score_of_counts(counts: Counter[Any]) -> Score:
+    """CLAS from the counts of `arc_counts`."""
+    tokens = _tokens(counts).items()
+    right = sum(n for token, n in tokens if token.is_right and _is_content(token.gold))
+    found = sum(n for token, n in tokens if _is_content(token.predicted))
+    wanted = sum(n for token, n in tokens if _is_content(token.gold))
+    return counted(*({"content": each} for each in (right, found, wanted))).micro
 
 
-def content_score_of(counts: Counter[Any]) -> Score:
-    """CLAS from the counts of `content_counts`."""
-    return counted(*({"content": counts[each]} for each in CONTENT)).micro
+def _tokens(counts: Counter[Any]) -> dict[_Token, int]:
+    return {token: n for token, n in counts.items() if isinstance(token, _Token)}
 
 
-def _is_content(arc: Arc) -> bool:
-    return arc.label.partition(":")[0] not in FUNCTIONS
+def _is_content(relation: str) -> bool:
+    return relation.partition(":")[0] not in FUNCTIONS
 
 
-def _pairs(
-    gold: Sequence[Sequence[Arc]], predicted: Sequence[Sequence[Arc]], words: Sequence[Sequence[str]] | None
-) -> Iterator[list[tuple[int, Arc, Arc]]]:
-    """For each sentence, its scored tokens: number, gold arc and predicted arc."""
-    if len(gold) != len(predicted) or (words is not None and len(words) != len(gold)):
-        raise DataError(f"there are {len(gold)} gold sentences, but not as many predicted ones or lists of words")
-    for i, (g, p) in enumerate(zip(gold, predicted, strict=True)):
-        forms = [""] * len(g) if words is None else words[i]
-        if not len(g) == len(p) == len(forms):
-            raise DataError(f"sentence {i + 1} has {len(g)} gold arcs, but not as many predicted ones or words")
-        arcs = zip(g, p, forms, strict=True)
-        yield [(t, Arc(*a), Arc(*b)) for t, (a, b, form) in enumerate(arcs, 1) if not _is_punctuation(form)]
-
-
-class _Token(NamedTuple):
-    """The facts about a token that scores use: bins of lengths, both relations, and whether the heads agree."""
-
-    size: str
-    gold_length: str
-    length: str
-    gold: str
-    predicted: str
-    same_head: bool
-
-    @property
-    def is_right(self) -> bool:
-        return self.same_head and self.gold == self.predicted
-
-
-def _summed(counts: Iterable[tuple[str, int]]) -> Counter[str]:
+def _sum_by_name(counts: Iterable[tuple[str, int]]) -> Counter[str]:
     total = Counter[str]()
     for name, n in counts:
         total[name] += n
@@ -188,31 +184,15 @@ def _length(token: int, head: int) -> str:
     return ROOT if head == 0 else _bin(abs(token - head), ARC_LENGTHS)
 
 
-def _bin(number: int, bins: Sequence[tuple[int, str]]) -> str:
-    return next((name for most, name in bins if number <= most), f"{bins[-1][0] + 1}+")
-
-
-def _names(bins: Sequence[tuple[int, str]]) -> Iterable[str]:
-    return [*(name for _, name in bins), f"{bins[-1][0] + 1}+"]
-
-
-def tree_counts(
-    gold: Sequence[Sequence[Arc]],
-    predicted: Sequence[Sequence[Arc]],
-    words: Sequence[Sequence[str]],
-    *,
-    punctuation: bool = True,
-) -> Counter[Any]:
-    """The counts that `counted_evaluation` needs; counts of several pieces of data can be added."""
-    counts = arc_counts(gold, predicted, None if punctuation else words) + content_counts(gold, predicted)
-    counts[TOKENS] = sum(map(len, words))
-    return counts
+def _bin(number: int, bins: Sequence[tuple[float, str]]) -> str:
+    return next(name for most, name in bins if number <= most)
 
 
 def counted_evaluation(counts: Counter[Any], seconds: dict[str, float]) -> Evaluation:
-    """The evaluation that belongs to the counts of `tree_counts`."""
+    """The evaluation that belongs to the counts of `arc_counts`."""
     scores = scores_of_counts(counts)
-    of, n_tokens, content = scores.overall, scores.overall.n_tokens, content_score_of(counts)
+    of, n_tokens, n_all = scores.overall, scores.overall.n_tokens, sum(_tokens(counts).values())
+    content = content_score_of_counts(counts)
     results = {
         **_shares(of),
         "clas": content.f1,
@@ -222,7 +202,7 @@ def counted_evaluation(counts: Counter[Any], seconds: dict[str, float]) -> Evalu
         "by_sentence_length": {length: _shares(each) for length, each in scores.by_sentence_length.items()},
     }
     facts = [
-        *([("scored", f"{n_tokens:,} tokens, all but punctuation")] if n_tokens < counts[TOKENS] else []),
+        *([("scored", f"{n_tokens:,} tokens, all but punctuation")] if n_tokens < n_all else []),
         ("UAS", f"{share(of.uas)} of the heads are right"),
         ("LAS", f"{share(of.las)} of the heads with their relation"),
         ("CLAS", f"{share(content.f1)}, the same of content words"),

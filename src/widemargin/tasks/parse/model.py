@@ -5,6 +5,7 @@ Model files call its structure ``tree``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,15 +18,14 @@ from widemargin.files.conllu import parse as parse_conllu
 from widemargin.files.document import Document
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compared, listed
-from widemargin.report.svg import Picture
 from widemargin.structures.dependencies import KINDS
 from widemargin.tasks.answers import LEAST
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.parse.dependencies import Dependencies, arc_lists, arcs, as_dependencies
+from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.examples import TreeExamples, Trees, tree_examples
 from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.features import ArcExtractor
-from widemargin.tasks.parse.metrics import counted_evaluation, tree_counts
+from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
 from widemargin.tasks.strongest import Part, masked, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, shown_tags, stored_weights
@@ -85,56 +85,31 @@ class Parser(TreeModel):
 
     def examples(self, X: Any) -> TreeExamples:
         """Sentences as examples to be parsed."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         return tree_examples(self.trees, columns.indptr, self.extractor.keys(columns), source=columns.source)
 
-    def predict(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
-        """The best tree of every sentence."""
-        columns = self.settled(X)
-        return split(self._spelt(self.decoded(columns, n_threads)), columns.indptr)
+    def trees_of(self, outputs: AnyArray, columns: Columns) -> list[list[Arc]]:
+        """The trees as lists of arcs."""
+        heads, labels = np.divmod(outputs, len(self.labels))
+        arcs = [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
+        return split(arcs, columns.indptr)
 
-    def _spelt(self, codes: AnyArray) -> list[Arc]:
-        heads, labels = np.divmod(codes, len(self.labels))
-        return [Arc(head, self.labels[label]) for head, label in zip(heads.tolist(), labels.tolist(), strict=True)]
+    def by_tokens(self, rows: FloatMatrix) -> AnyArray:
+        """The probabilities of arcs by token, head and label; tokens count from 0, and heads from 1."""
+        size = isqrt(len(rows))
+        return rows.reshape(size, size, -1)[:, 1:].swapaxes(0, 1)
 
     def predict_proba(self, X: Any, n_threads: int = 1, *, labelled: bool = False) -> list[FloatMatrix]:
         """For each token of every sentence, the probability of each head: 0 is the root, tokens count from 1.
 
         `labelled` adds a last axis with the probability of each of the `labels` on that arc.
         """
-        return [
-            (parts if labelled else parts.sum(axis=2))[:, 1:].swapaxes(0, 1)
-            for parts in self.probabilities(self.settled(X), n_threads)
-        ]
+        found = map(self.by_tokens, self.probabilities(self.with_columns(X), n_threads))
+        return list(found) if labelled else [each.sum(axis=2) for each in found]
 
-    def sentence_probabilities(self, examples: Any, i: int) -> FloatMatrix:
-        """The probabilities of the arcs of one sentence with each label."""
-        parts: FloatMatrix = examples.labelled(self.weights, i)
-        return parts
-
-    def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[list[Arc]]:
-        """For each sentence the tree with the most right labelled arcs in expectation."""
-        found: list[list[Arc]] = []
-        structure = replace(self.trees, order=1).structure
-        for parts in self.probabilities(self.settled(X), n_threads):
-            scores = structure.room(np.array([len(parts) - 1]))._replace(own=parts.ravel())
-            found.append(self._spelt(structure.best(scores)))
-        return found
-
-    def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
-        """The expected number of arcs with each of the `labels`, a row per sentence."""
-        found = self.probabilities(self.settled(X), n_threads)
-        return np.array([parts.sum(axis=(0, 1)) for parts in found])
-
-    def likely(self, X: Any, n_threads: int = 1) -> list[dict[str, Any]]:
-        """The tokens of each sentence and, for each token, its likely heads with labels, the most likely first."""
-        columns = self.settled(X)
-        return [
-            {"tokens": words, "heads": [self._likely_heads(token) for token in each]}
-            for words, each in zip(
-                columns.sequences("word"), self.predict_proba(columns, n_threads, labelled=True), strict=True
-            )
-        ]
+    def likely_parts(self, probabilities: AnyArray) -> dict[str, Any]:
+        """For each token its likely heads with labels."""
+        return {"heads": [self._likely_heads(token) for token in probabilities]}
 
     def _likely_heads(self, probabilities: FloatMatrix) -> list[dict[str, Any]]:
         found = [
@@ -149,17 +124,17 @@ class Parser(TreeModel):
 
     def tally(self, X: Any, y: Any, n_threads: int = 1, *, punctuation: bool = True, **options: Any) -> Tally:
         """The counts of right and wrong arcs and tags."""
-        columns = self.settled(X)
+        columns = self.with_columns(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
         predicted, seconds = self.timed(columns, n_threads)
-        counts = tree_counts(gold, predicted, columns.sequences("word"), punctuation=punctuation)
+        counts = arc_counts(gold, predicted, None if punctuation else columns.sequences("word"))
         return Tally(counts + self.tag_counts(columns), seconds)
 
     def tallied(self, tally: Tally) -> Evaluation:
         """Attachment scores."""
-        return self.resting_on(counted_evaluation(*tally), tally.counts)
+        return self.with_tag_accuracy(counted_evaluation(*tally), tally.counts)
 
-    def gold(self, document: Document, X: Columns) -> Dependencies:
+    def gold(self, document: Document, X: Columns) -> DependencyRows:
         """The trees in the columns `head` and `deprel`."""
         return arcs(document)
 
@@ -173,16 +148,11 @@ class Parser(TreeModel):
         text: str = document.text(tags | arc_columns(outputs))
         return text
 
-    def pictures(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> list[Picture]:
-        """A picture of every tree."""
-        return [arcs_picture(*each) for each in self._sentences(corpus, trees)]
-
-    def lines(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> list[list[str]]:
-        """Lines of text that draw every tree."""
-        return [arcs_lines(*each) for each in self._sentences(corpus, trees)]
-
-    def _sentences(self, corpus: Corpus, trees: Sequence[Sequence[Arc]]) -> Any:
-        return zip(corpus.X.sequences("word"), trees, shown_tags(corpus.X), strict=True)
+    def drawings(self, corpus: Corpus, trees: Sequence[Sequence[Arc]], *, terminal: bool) -> list[Any]:
+        """A picture of every tree, or lines, one per word."""
+        draw: Any = arcs_lines if terminal else arcs_picture
+        sentences = zip(corpus.X.sequences("word"), trees, shown_tags(corpus.X), strict=True)
+        return [draw(*each) for each in sentences]
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest relations of tokens before and after their head, whatever the two tokens are.
@@ -205,7 +175,7 @@ class Parser(TreeModel):
             raise WidemarginError("--explain compares one part with one other: give a --token, too")
         if question.span is not None:
             raise WidemarginError(f"the model predicts {self.predicts}, which have no spans; ask for a --token")
-        X = self.settled(X)
+        X = self.with_columns(X)
         (words,), (arcs,) = X.sequences("word"), self.predict(X)
         explainer = ArcExplainer(ArcVotes(self.extractor, X, self.w, self.labels), words, arcs, self.labels)
         token = question.token
@@ -213,7 +183,7 @@ class Parser(TreeModel):
             margins = explainer.margins(self.examples(X).part_scores(self.w, 0))
             parts = zip(arcs_lines(words, arcs), margins, strict=True)
             return listed(
-                (line, margin, explainer.spelt(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
+                (line, margin, explainer.name_of(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
             )
         if not 1 <= token <= len(words):
             raise WidemarginError(f"there is no token {token} in a sentence of {len(words)}")
@@ -231,7 +201,7 @@ class Parser(TreeModel):
         }
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "Parser":
+    def _restore(cls, stored: Stored) -> "Parser":
         header = stored.header
         labels, bits = header["labels"], header["hash_bits"]
         templates = {part: texts for part, texts in header["templates"].items() if part in PARTS}

@@ -54,11 +54,7 @@ def arcs_picture(words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] 
             labels.append(Text(tip, y - 4, arc.label))
             continue
         foot = xs[arc.head - 1] + legs[m, arc.head - 1]
-        turn = CORNER if tip > foot else -CORNER
-        paths.append(
-            f"M{number(foot)} {number(floor)}V{number(y + CORNER)}q0 {-CORNER:g} {turn:g} {-CORNER:g}"
-            f"H{number(tip - turn)}q{turn:g} 0 {turn:g} {CORNER:g}V{number(floor - TIP)}"
-        )
+        paths.append(svg.bow((foot, floor), (tip, floor - TIP), y))
         left, right = sorted((foot, tip))
         crossing = sorted(x for x, above in standing if left < x < right and above > level)
         begin, end = max(pairwise([left, *crossing, right]), key=lambda stretch: stretch[1] - stretch[0])

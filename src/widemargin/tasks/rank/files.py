@@ -24,10 +24,10 @@ from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, Table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
-from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries
+from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries
 
 K = 10  # the k of the main measure if there is no model
 
@@ -173,7 +173,12 @@ def _sizes(raw: RawText, n_documents: int, source: str) -> LongVector:
     return boundaries(sizes)
 
 
-def ranked(scores: FloatVector, indptr: LongVector) -> LongVector:
+def query_begins(indptr: LongVector) -> LongVector:
+    """For each document, where its query begins."""
+    return np.repeat(indptr[:-1], np.diff(indptr))
+
+
+def rank_order(scores: FloatVector, indptr: LongVector) -> LongVector:
     """The numbers of all documents, query by query, each query's best first."""
     query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return np.lexsort((-scores, query))
@@ -191,9 +196,9 @@ class Rankings:
 
     def __init__(self, scores: FloatVector, grades: IntVector, indptr: LongVector, relevant_from: int = 1) -> None:
         self.indptr = indptr
-        self.place = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr)) + 1
-        self.grades = grades[ranked(scores, indptr)]
-        self.best = grades[ranked(grades.astype(np.float64), indptr)]
+        self.place = np.arange(indptr[-1]) - query_begins(indptr) + 1
+        self.grades = grades[rank_order(scores, indptr)]
+        self.best = grades[rank_order(grades.astype(np.float64), indptr)]
         self.relevant = self.grades >= relevant_from
         self.n_relevant = sums(self.relevant, indptr)
 

@@ -17,14 +17,22 @@ from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.base import Corpus, Model, Reading
 from widemargin.tasks.rank.examples import QueryExamples
-from widemargin.tasks.rank.files import Rankings, cut, has_queries, ranked, ranking_evaluation, read_documents
-from widemargin.tasks.rank.queries import HIGHEST_GRADE, Queries, as_grades, as_queries, normalised, valued
+from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries, as_grades, as_queries, normalise, with_values
+from widemargin.tasks.rank.files import (
+    Rankings,
+    cut,
+    has_queries,
+    query_begins,
+    rank_order,
+    ranking_evaluation,
+    read_documents,
+)
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor
 
 
-class Settings(NamedTuple):
+class RankingSettings(NamedTuple):
     """The measure that a ranker was trained for, and how its features are scaled (`parameters.RankerParameters`)."""
 
     measure: Literal["precision", "ndcg", "map", "pairs"]
@@ -33,11 +41,13 @@ class Settings(NamedTuple):
     normalize: bool
 
 
-def feature_rows(extractor: MatrixExtractor, queries: Queries, settings: Settings) -> tuple[Rows, int, LongVector]:
+def feature_rows(
+    extractor: MatrixExtractor, queries: Queries, settings: RankingSettings
+) -> tuple[Rows, int, LongVector]:
     """The features of documents, how many there are, and where queries begin."""
-    rows = valued(extractor.rows(queries.matrix))
+    rows = with_values(extractor.rows(queries.matrix))
     if settings.normalize:
-        rows = normalised(rows, extractor.n_features, queries.indptr)
+        rows = normalise(rows, extractor.n_features, queries.indptr)
     return rows, extractor.n_features, queries.indptr
 
 
@@ -60,7 +70,7 @@ class RankingModel(Model):
 
     extractor: MatrixExtractor
     weights: FloatVector
-    settings: Settings
+    settings: RankingSettings
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -89,8 +99,8 @@ class RankingModel(Model):
     def rank(self, X: Any) -> list[LongVector]:
         """For every query the numbers of its documents, counted within the query, best first."""
         queries = self.queries(X)
-        order = ranked(self.predict(queries), queries.indptr) - np.repeat(queries.indptr[:-1], np.diff(queries.indptr))
-        return np.split(order, queries.indptr[1:-1])
+        order = rank_order(self.predict(queries), queries.indptr)
+        return np.split(order - query_begins(queries.indptr), queries.indptr[1:-1])
 
     def rankings(self, X: Any, y: Any) -> Rankings:
         """The rankings of all queries, to be scored by the grades `y`."""
@@ -119,9 +129,9 @@ class RankingModel(Model):
         if reading.format is None:
             return "".join(f"{float(score)!r}\n" for score in outputs)
         data, indptr = corpus.document
-        order, first = ranked(outputs, indptr), np.repeat(indptr[:-1], np.diff(indptr))
+        order = rank_order(outputs, indptr)
         chosen = np.zeros(len(order), dtype=np.int64)
-        chosen[order[np.arange(len(order)) - first < self.settings.k]] = 1
+        chosen[order[np.arange(len(order)) - query_begins(indptr) < self.settings.k]] = 1
         text: str = data.relabelled(list(map(str, chosen.tolist())))
         return text
 
@@ -140,15 +150,15 @@ class RankingModel(Model):
         used = self.w != 0.0
         return replace(self, extractor=self.extractor.keep(used), weights=self.w[used])
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
         return {"features": described, **self.settings._asdict()}, tensors | {"weights": self.w}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header, extractor = stored.header, MatrixExtractor.restore(stored.part("features"))
         if header["labels"] != [cls.label]:
             raise DataError(f"labels is {header['labels']!r:.60}, not {[cls.label]!r}")
         weights = stored.vector("weights", np.float64, extractor.n_features)
-        settings = Settings(*(header[name] for name in Settings._fields))
+        settings = RankingSettings(*(header[name] for name in RankingSettings._fields))
         return cls(header["labels"], extractor, weights, settings, summary=header["summary"])

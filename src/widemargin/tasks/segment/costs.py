@@ -1,4 +1,6 @@
-"""Errors of segmentations as costs of segments (Sarawagi & Gupta 2008, 4.3.2).
+"""Segmentations as codes, and their errors as costs of segments (Sarawagi & Gupta 2008, 4.3.2).
+
+A segmentation is a code per token: twice the label, plus one where a segment begins.
 
 Against the gold segments (t', u', y'), the segment (t, u, y) costs
 
@@ -27,14 +29,51 @@ from widemargin.core.examples import whole_costs
 from widemargin.core.sparse import sums
 from widemargin.structures.chain import table_of
 from widemargin.structures.flat import Scores
-from widemargin.tasks.segment.weights import gold_lengths
+
+Segment = tuple[int, int, int]
+"""The first token, the last token and the label."""
 
 NO_REACH: IntMatrix = np.empty((0, 0), dtype=np.int32)
 NO_BEGINS: BoolVector = np.empty(0, dtype=np.bool_)
 
 
+def encode(segments: list[Segment]) -> IntVector:
+    """The codes of one sequence's segments, which follow one another without a gap.
+
+    >>> encode([(0, 1, 3), (2, 2, 0)]).tolist()
+    [7, 6, 1]
+    """
+    lengths = [last - first + 1 for first, last, _ in segments]
+    codes: IntVector = np.repeat(np.array([2 * label for *_, label in segments], dtype=np.int32), lengths)
+    codes[[first for first, *_ in segments]] += 1
+    return codes
+
+
+def segments_of(codes: IntVector) -> list[Segment]:
+    """The segments of one sequence of codes.
+
+    >>> segments_of(np.array([7, 6, 1]))
+    [(0, 1, 3), (2, 2, 0)]
+    """
+    firsts = np.flatnonzero(codes & 1)
+    lasts = firsts + np.diff(firsts, append=len(codes)) - 1
+    return list(zip(firsts.tolist(), lasts.tolist(), (codes[firsts] >> 1).tolist(), strict=True))
+
+
+def gold_lengths(gold: IntVector) -> IntVector:
+    """The length of the gold segment that begins at each token, 0 where none does.
+
+    >>> gold_lengths(np.array([7, 6, 1, 1])).tolist()
+    [2, 0, 1, 1]
+    """
+    begins = np.flatnonzero(gold & 1)
+    lengths: IntVector = np.zeros(len(gold), dtype=np.int32)
+    lengths[begins] = np.diff(begins, append=len(gold))
+    return lengths
+
+
 class Known(NamedTuple):
-    """Everything known about the gold segments (`tasks.segment.weights` has their codes).
+    """Everything known about the gold segments.
 
     Parameters
     ----------

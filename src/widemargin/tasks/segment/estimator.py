@@ -1,14 +1,118 @@
-"""Segmentation as a scikit-learn estimator."""
+"""Segmentation as a scikit-learn estimator, and from segmented sequences to the examples of a semi-Markov model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from widemargin._types import BoolVector, IntVector
 from widemargin.tasks.abilities import TokenEstimator
 from widemargin.tasks.answers import LEAST, SureSpan
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.segment.compile import compile_segments
+from widemargin.tasks.segment import SegmenterParameters
+from widemargin.tasks.segment.costs import Known, gold_lengths
+from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
+from widemargin.tasks.segment.features import SegmentExtractor
+from widemargin.tasks.segment.labels import (
+    Penalties,
+    as_labels,
+    as_spans,
+    bio_names,
+    count_tokens,
+    encode_partial,
+    encode_segments,
+    longest_spans,
+    max_lengths,
+    partial_labels,
+)
 from widemargin.tasks.segment.model import SegmentModel
-from widemargin.tasks.segment.parameters import SegmenterParameters
+from widemargin.tasks.segment.scores import ROLES, Segmentation
+from widemargin.tasks.survey import Survey, refuse_latent
+from widemargin.tasks.token_training import assemble, dev_score, extractor_for, match
+from widemargin.tasks.training import Compiled, Data
+from widemargin.text.columns import Columns
+from widemargin.text.inputs import as_columns
+from widemargin.text.spans import OUTSIDE
+from widemargin.text.template_extractor import TemplateExtractor
+
+if TYPE_CHECKING:
+    from widemargin.tasks.warm import Matched
+
+
+def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
+    """The labels, features and longest segments of a piece of the data."""
+    columns = as_columns(data.X)
+    if partial_labels(columns, data.y) is not None:
+        refuse_latent("some labels are unknown")
+    spans, sizes = as_spans(columns, data.y), np.diff(columns.indptr).tolist()
+    longest, extractor = longest_spans(spans), _extractor(parameters, data, columns)
+    labels, gold = encode_segments(spans, sizes)
+    lengths = gold_lengths(gold) * _inside(labels, gold)
+    features = extractor.survey(columns, lengths, max(longest.values(), default=1))
+    return Survey(count_tokens(spans, sizes), features, {"longest": longest})
+
+
+def compile_segments(
+    parameters: SegmenterParameters, data: Data, *, survey: Survey | None = None
+) -> Compiled[SegmentModel]:
+    """Compile features and segments to arrays, with the labels and features of the `survey` if it is given."""
+    columns = as_columns(data.X)
+    cells = partial_labels(columns, data.y)
+    if cells is None:
+        spans = as_spans(columns, data.y)
+        known = None if survey is None else survey.by_frequency
+        labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist(), known)
+        lengths = gold_lengths(gold)
+    else:
+        labels, allowed, given, spans = encode_partial(cells)
+        certain = Known.of(columns.indptr, allowed, given)
+        gold, lengths = certain.codes, certain.lengths
+    found = longest_spans(spans) if survey is None else survey.facts["longest"]
+    longest = max_lengths(parameters.max_length, labels, found)
+    extractor = _extractor(parameters, data, columns)
+    if survey is None:
+        features = extractor.fit(columns, lengths * _inside(labels, gold), max(longest))
+    else:
+        extractor.adopt(survey.features)
+        features = extractor.transform(columns, max(longest))
+    shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
+    penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)._asdict()
+    score, metric = None, parameters.dev_metric
+    if data.dev is not None:
+        X_dev = as_columns(data.dev[0])
+        dev = SegmentExamples(shape, *extractor.transform(X_dev, shape.longest))
+        score = dev_score(metric, dev, bio_names(labels), as_labels(X_dev, data.dev[1]), parameters.n_jobs)
+    if cells is None:
+        examples = SegmentExamples(shape, *features, gold, **penalties)
+    else:
+        examples = PartialSegmentExamples(shape, *features, allowed, given, **penalties)
+    make = partial(SegmentModel, extractor=extractor, max_lengths=longest)
+    return assemble(make, labels, examples, data, score, metric, partial(_match, labels, extractor, shape))
+
+
+def _extractor(parameters: SegmenterParameters, data: Data, X: Columns) -> SegmentExtractor:
+    tokens, _ = extractor_for(parameters, data._replace(X=X))
+    assert isinstance(tokens, TemplateExtractor)  # as columns have it
+    return SegmentExtractor(tokens, parameters.segment_features, min_count=parameters.segment_min_count)
+
+
+def _inside(labels: Sequence[str], gold: IntVector) -> BoolVector:
+    """Whether each token is inside a span."""
+    return np.array([label != OUTSIDE for label in labels])[gold >> 1]
+
+
+def _match(labels: list[str], extractor: SegmentExtractor, shape: Segmentation, model: SegmentModel) -> "Matched":
+    """The weights of another segmenter for the labels and features that both have, matched by name."""
+    from widemargin.tasks.warm import places  # seldom needed
+
+    names, before, n, m = extractor.names(), model.extractor.names(), extractor.n_features, model.extractor.n_features
+    codes, tokens, spans = places(labels, model.labels), places(names[:n], before[:m]), places(names[n:], before[m:])
+    in_roles = np.concatenate([np.where(codes < 0, -1, codes + role * len(model.labels)) for role in range(ROLES)])
+    lengths = places(range(shape.longest), range(model.shape.longest))
+    axes = {"roles": (tokens, in_roles), "segment": (spans, codes), "length": (lengths, codes)}
+    return match(model, codes, axes, tokens, spans, np.array(model.shape.max_lengths))
 
 
 @documented(SegmentModel)
@@ -36,6 +140,7 @@ class Segmenter(SegmenterParameters, TokenEstimator[SegmentModel]):
     """
 
     _compile = staticmethod(compile_segments)
+    _survey = staticmethod(survey_segments)
 
     def span_proba(self, X: Any, least: float = LEAST) -> list[list[SureSpan]]:
         """All spans of every sequence whose probability is at least `least`, each with its probability.

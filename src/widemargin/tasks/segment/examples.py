@@ -3,12 +3,11 @@
     ⟨w, φ(x, y)⟩ = first[y_1] + Σ_j segment(t_j, u_j, y_j) + Σ_{j>1} T[y_j-1, y_j] + last[y_p]
 
 over the segments (t_j, u_j, y_j) of y: from token t_j to token u_j, with the label y_j. The structure is
-`structures.segments`. The module `scores` defines the score of a segment, `costs` its error, `weights` the layout of
-the weights, how spans are numbered, and how outputs are written: an int32 code per token, twice the label, plus one
-where a segment begins.
+`structures.chain`. The module `scores` defines the score of a segment, the layout of the weights and the numbers of
+spans, `costs` the error of a segment and how outputs are written: an int32 code per token.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,10 +16,9 @@ from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_row
 from widemargin.core.cut_store import BYTES_PER_ENTRY
 from widemargin.core.sparse import NO_ROWS, Rows, sums, taken
 from widemargin.errors import DataError
-from widemargin.structures.segments import Segments
-from widemargin.tasks.segment.costs import Known, SegmentCosts
-from widemargin.tasks.segment.scores import SegmentFeatures
-from widemargin.tasks.segment.weights import INSIDE, ROLES, Segmentation, gold_lengths, span_boundaries
+from widemargin.structures.chain import Segments
+from widemargin.tasks.segment.costs import Known, SegmentCosts, gold_lengths
+from widemargin.tasks.segment.scores import INSIDE, ROLES, Segmentation, SegmentFeatures, span_boundaries
 from widemargin.tasks.token_examples import PartialTokens, TokenExamples, association, check_rows
 
 
@@ -33,7 +31,7 @@ class SegmentExamples(TokenExamples):
     indptr : (n + 1,) where each sequence begins among the tokens
     features : the features of each token, a row per token
     segment_features : the features of each candidate span, a row per span; None if the model has none
-    gold : the code of each token (`tasks.segment.weights`); None when the sequences are only to be decoded
+    gold : the code of each token (`tasks.segment.costs`); None when the sequences are only to be decoded
     precision : (L,) error of a wrong segment, by its label; None for ones
     recall : (L,) error of missing a gold segment, by its label; None for ones
     confusion : (L, L) error of the column's label on a gold segment with the row's; None counts wrong ones
@@ -71,7 +69,7 @@ class SegmentExamples(TokenExamples):
 
     @property
     def spans(self) -> LongVector:
-        """The number of each token's first candidate span (`tasks.segment.weights`)."""
+        """The number of each token's first candidate span (`tasks.segment.scores`)."""
         return self.features.spans
 
     @property
@@ -128,11 +126,12 @@ class PartialSegmentExamples(PartialTokens, SegmentExamples):
 
     Parameters
     ----------
-    shape, indptr, features, segment_features : as for `SegmentExamples`
     allowed : (n, 2L) the codes that each token may have
     given : whether anything is known of each token
-    penalties : `precision`, `recall` and `confusion` of `SegmentExamples`
+    others : as for `SegmentExamples`
     """
+
+    whole: ClassVar[type[SegmentExamples]] = SegmentExamples
 
     def __init__(
         self,
@@ -149,7 +148,7 @@ class PartialSegmentExamples(PartialTokens, SegmentExamples):
         # The first token of a sequence cannot continue a segment.
         allowed = allowed.copy()
         allowed[indptr[:-1][np.diff(indptr) > 0], 0::2] = False
-        self.known, self._penalties = Known.of(indptr, allowed, given), penalties
+        self.known = Known.of(indptr, allowed, given)
         super().__init__(shape, indptr, features, segment_features, known=self.known, **penalties)
         self.limits = self.bounds_of(indptr, allowed)
         self.gold = self.complete(np.zeros(self.n_weights), self.everything)
@@ -173,13 +172,12 @@ class PartialSegmentExamples(PartialTokens, SegmentExamples):
         """The number of tokens that may be in segments of several labels."""
         return int(np.count_nonzero(self._labels.sum(axis=1) > 1))
 
-    def completed(self, completions: IntVector) -> SegmentExamples:
-        """The same sequences with these gold codes; errors are counted against the sets as before."""
-        known, own = self.known, self.features
-        if len(completions) != len(known.given) or not np.all(known.allowed[np.arange(len(completions)), completions]):
+    def check_completions(self, completions: IntVector) -> None:
+        """Raise unless every token has one of its codes."""
+        allowed = self.known.allowed
+        if len(completions) != len(allowed) or not np.all(allowed[np.arange(len(completions)), completions]):
             raise DataError("completions must have one of its codes for every token")
-        given = (self.shape, self.indptr, own.rows, own.segment_rows, completions)
-        return SegmentExamples(*given, known=known, **self._penalties)
+        _check_gold(self.features, completions)
 
     def guess(self, rng: np.random.Generator) -> IntVector:
         """The best segmentations that fit, by weights drawn at random."""
@@ -204,8 +202,7 @@ def _check(features: SegmentFeatures, gold: IntVector, penalties: dict[str, Any]
         n, width = int(features.spans[-1]), shape.n_segment_features
         check_rows("segment_features", features.segment_rows, n, "candidate spans", width)
     _check_penalties(shape.n_labels, penalties)
-    if len(gold):
-        _check_gold(features, gold)
+    _check_gold(features, gold)
 
 
 def _check_penalties(n_labels: int, penalties: dict[str, Any]) -> None:
@@ -218,6 +215,8 @@ def _check_penalties(n_labels: int, penalties: dict[str, Any]) -> None:
 
 
 def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
+    if not len(gold):
+        return
     shape, indptr = features.shape, features.indptr
     n = int(indptr[-1])
     if not (len(gold) == n and 0 <= gold.min() <= gold.max() < 2 * shape.n_labels):
@@ -230,11 +229,8 @@ def _check_gold(features: SegmentFeatures, gold: IntVector) -> None:
     long = np.flatnonzero(lengths > np.array(shape.max_lengths)[labels])
     if len(long):
         t = int(long[0])
+        i = int(np.searchsorted(indptr, t, side="right")) - 1
         raise DataError(
-            f"example {_example(indptr, t)} has a gold segment of {lengths[t]} tokens with the label "
-            f"{labels[t]}, whose segments may have {shape.max_lengths[labels[t]]}"
+            f"example {i} has a gold segment of {lengths[t]} tokens with the label {labels[t]}, whose segments may "
+            f"have {shape.max_lengths[labels[t]]}"
         )
-
-
-def _example(indptr: LongVector, token: int) -> int:
-    return int(np.searchsorted(indptr, token, side="right")) - 1

@@ -26,18 +26,16 @@ from widemargin.core.sparse import Rows, boundaries
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import WidemarginError
 from widemargin.structures.flat import grown
-from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
-from widemargin.tasks.segment.weights import span_boundaries
-from widemargin.text.alphabet import Alphabet, number_of
+from widemargin.tasks.segment import SEGMENT_FEATURES
+from widemargin.tasks.segment.scores import span_boundaries
+from widemargin.text.alphabet import Alphabet, FeatureCounts, number_of
 from widemargin.text.columns import Columns
 from widemargin.text.extractor import selected, stored_alphabet
 from widemargin.text.hashing import combine, combined, hash_strings, rolled
 from widemargin.text.lexicons import Lexicon, Words
-from widemargin.text.shared import Vocabulary
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.templates import Atom, Atoms
-from widemargin.text.token_reader import ReadTokens
-from widemargin.text.token_rows import Field
+from widemargin.text.token_reader import Field, ReadTokens
 
 LEVELS = (0.5, 0.75, 1.0)
 """How similar a span and a lexicon entry must be for each feature of similarity."""
@@ -97,7 +95,7 @@ def _span_rows(
 
 
 class SegmentRows(NamedTuple):
-    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.weights`)."""
+    """Sequences as rows of features: a row per token, and a row per candidate span (`tasks.segment.scores`)."""
 
     indptr: LongVector
     rows: Rows
@@ -178,11 +176,11 @@ class SegmentExtractor:
         spans = span_boundaries(X.indptr, longest)
         return SegmentRows(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
 
-    def survey(self, X: Columns, lengths: IntVector, longest: int) -> list[Vocabulary]:
+    def survey(self, X: Columns, lengths: IntVector, longest: int) -> list[FeatureCounts]:
         """The vocabularies of token features, unless hashed, and of segment features; parameters as in `fit`."""
         return [*self.tokens.survey(X), self._counted(X, lengths, longest, 1)]
 
-    def adopt(self, vocabularies: Sequence[Vocabulary]) -> None:
+    def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features by a survey of all data instead of by `fit`."""
         *of_tokens, of_segments = vocabularies
         self.tokens.adopt(of_tokens)
@@ -224,10 +222,10 @@ class SegmentExtractor:
             matches += [f"similarity({name})={level}" for name in self.lexicons for level in LEVELS]
         return matches
 
-    def _number(self, known: Vocabulary) -> None:
+    def _number(self, known: FeatureCounts) -> None:
         self.index, self._names = Alphabet(known.keys), known.names
 
-    def _counted(self, X: Columns, lengths: IntVector, longest: int, least: int) -> Vocabulary:
+    def _counted(self, X: Columns, lengths: IntVector, longest: int, least: int) -> FeatureCounts:
         """The features of at least `least` segments, with their counts and names."""
         atoms, groups = Atoms(X, self.tokens.resources), [(np.empty(0, np.uint64), np.empty(0, np.int64))]
         names: list[str] = []
@@ -245,7 +243,7 @@ class SegmentExtractor:
                 words = [values[code] or "" for code in codes[starts[at] : starts[at] + sizes[at]].tolist()]
                 names.append(f"{name}={' … '.join([words[0], words[-1]]) if of_two else ' '.join(words)}")
         keys, counts = map(np.concatenate, zip(*groups, strict=True))
-        return Vocabulary(keys, counts, names)
+        return FeatureCounts(keys, counts, names)
 
     @property
     def _word_features(self) -> list[str]:

@@ -12,8 +12,8 @@ import numpy as np
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
-from widemargin.files.costs import costs_in, read_object
-from widemargin.tasks.segment.parameters import SEGMENT_FEATURES
+from widemargin.files.given import costs_in, read_object
+from widemargin.tasks.segment import SEGMENT_FEATURES
 from widemargin.tasks.token_files import TokenFiles
 from widemargin.text.columns import Column
 from widemargin.text.inputs import lengths

@@ -23,8 +23,8 @@ from widemargin.core.header import Fields, many, names, record, whole
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.files.jsonlines import SPANS
+from widemargin.structures.chain import Segments
 from widemargin.structures.examples import best_outputs
-from widemargin.structures.segments import Segments
 from widemargin.tasks.answers import LEAST, SureSpan
 from widemargin.tasks.base import Corpus, selected_rows
 from widemargin.tasks.calibration import Ahead, Judged
@@ -32,17 +32,15 @@ from widemargin.tasks.constraints import Constraints, numbers_of
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import ReadSegments, SegmentExtractor
 from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
-from widemargin.tasks.segment.scores import SegmentFeatures
-from widemargin.tasks.segment.weights import ROLES, Segmentation, SegmentWeights
+from widemargin.tasks.segment.scores import Segmentation, SegmentFeatures, SegmentWeights
 from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
-from widemargin.tasks.token_examples import Constrained, joined
+from widemargin.tasks.token_examples import Constrained
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
 from widemargin.text.partial import judged_spans
 from widemargin.text.spans import OUTSIDE, Span, bio
 
-DENSE = ("length", "transition", "begin", "end")
 ROLE_NAMES = ("first token", "any token", "last token")
 
 
@@ -276,27 +274,16 @@ class SegmentModel(TokenModel[SegmentExamples]):
         )
         return replace(self, extractor=extractor, weights=kept)
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = self.extractor.describe()
-        tensors |= self._tensors(DENSE, ["roles", "segment"])
-        return {"features": described, "max_lengths": list(self.max_lengths)}, tensors
+        return {"features": described, "max_lengths": list(self.max_lengths)}, tensors | self.weights.tensors()
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "SegmentModel":
+    def _restore(cls, stored: Stored) -> "SegmentModel":
         labels, lengths = stored.header["labels"], tuple(stored.header["max_lengths"])
-        extractor, n = SegmentExtractor.restore(stored.part("features")), len(labels)
-        shape = Segmentation(n, extractor.n_features, extractor.n_segment_features, lengths)
-        shapes = {"length": (shape.longest, n), "transition": (n, n), "begin": (n,), "end": (n,)}
-        length, *shared = (stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE)
-        weights = SegmentWeights(
-            np.empty((0, ROLES * n)),
-            np.empty((0, n)),
-            length,
-            joined(*shared),
-            stored.rows("weights.roles", shape.n_features, ROLES * n),
-            stored.rows("weights.segment", shape.n_segment_features, n),
-        )
-        return cls(labels, extractor, weights, lengths, summary=stored.header["summary"])
+        extractor = SegmentExtractor.restore(stored.part("features"))
+        shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, lengths)
+        return cls(labels, extractor, shape.restored(stored), lengths, summary=stored.header["summary"])
 
 
 def _table(rows: FloatMatrix, n: int, longest: int) -> FloatMatrix:

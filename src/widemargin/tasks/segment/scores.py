@@ -7,11 +7,15 @@ for the segment of d + 1 tokens from t on, whose span has the features z; −inf
 Gathering is the transpose: coefficients r of segments become coefficients of tokens in three roles. The coefficient of
 token t as the first of a segment is Σ_d r[t, d], as the last Σ_d r[t-d, d], and as any token the sum of r over the
 segments that contain t.
+
+The candidate spans of a sequence are all spans of up to `longest` tokens, numbered by their first token, then by their
+length; those of several sequences follow one another.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,15 +27,87 @@ from widemargin.core.sparse import (
     Rows,
     add_features,
     add_thin_features,
+    boundaries,
     coalesce,
     new_table,
     with_room,
 )
+from widemargin.errors import DataError
 from widemargin.structures.chain import table_of
 from widemargin.structures.flat import Counts, Parts, Scores, longest_of
 from widemargin.structures.label_rows import append, append_features, count_features, sum_by_feature
-from widemargin.structures.support import distinct, runs
-from widemargin.tasks.segment.weights import BEGIN, END, INSIDE, ROLES, Segmentation, SegmentWeights, span_boundaries
+from widemargin.structures.part_rows import distinct, runs
+from widemargin.tasks.token_examples import LabelShape, LabelWeights
+
+
+def span_boundaries(indptr: LongVector, longest: int) -> LongVector:
+    """The number of each token's first span, followed by the number of all spans; sequences begin at `indptr`.
+
+    >>> span_boundaries(np.array([0, 3, 4]), longest=2).tolist()
+    [0, 2, 4, 5, 6]
+    """
+    left = np.repeat(indptr[1:], np.diff(indptr)) - np.arange(indptr[-1])
+    return boundaries(np.minimum(left, longest))
+
+
+BEGIN, INSIDE, END = range(3)
+"""The roles in which a token's features count: as the first, as any, and as the last token of a segment."""
+ROLES = 3
+
+
+class SegmentParts(NamedTuple):
+    """The fields of `SegmentWeights`."""
+
+    roles: FloatMatrix
+    segment: FloatMatrix
+    length: FloatMatrix
+    shared: FloatVector
+    thin_roles: Rows = NO_ROWS
+    thin_segment: Rows = NO_ROWS
+
+
+class SegmentWeights(SegmentParts, LabelWeights):
+    """A weight vector as named arrays.
+
+    Row f of `roles` holds the labels' weights of token feature f at the first token of a segment, then at every token,
+    then at the last; row d of `length` those of segments of d + 1 tokens.
+    """
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Segmentation(LabelShape):
+    """The shape of a segmentation model; `max_lengths` says for each label how many tokens its segments may have.
+
+    The arrays of weights are those of token features (features × roles × labels), of segment features (× labels), of
+    lengths (× labels), and of transitions, first and last labels.
+    """
+
+    weights: ClassVar[type[SegmentWeights]] = SegmentWeights
+
+    n_labels: int
+    n_features: int
+    n_segment_features: int
+    max_lengths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.max_lengths) != self.n_labels or min(self.max_lengths, default=0) < 1:
+            raise DataError(f"max_lengths must hold a positive length for each of the {self.n_labels} labels")
+        self.check_size(
+            f"{self.n_features:,} token features in {ROLES} roles and {self.n_segment_features:,} segment features"
+        )
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that any segment may have."""
+        return max(self.max_lengths)
+
+    @cached_property
+    def shapes(self) -> Sequence[tuple[int, ...]]:
+        """The shapes of the named arrays."""
+        n = self.n_labels
+        return (self.n_features, ROLES * n), (self.n_segment_features, n), (self.longest, n), (n * (n + 2),)
 
 
 class SegmentData(NamedTuple):
@@ -252,7 +328,7 @@ class SegmentFeatures:
         self.n_weights, self.sizes = shape.n_weights, indptr[1:] - indptr[:-1]
         self.spans = span_boundaries(indptr, shape.longest)
         lengths = np.array(shape.max_lengths, dtype=np.int32)
-        self._data = SegmentData(indptr, self.spans, rows, segment_rows, lengths, *shape.offsets)
+        self._data = SegmentData(indptr, self.spans, rows, segment_rows, lengths, *shape.offsets[1:])
 
     @cached_property
     def work(self) -> FloatVector:

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._types import BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix
-from widemargin.core.dense import times
 from widemargin.core.examples import Differences, Scale, per_example
+from widemargin.core.products import times
 from widemargin.core.sparse import Rows, boundaries
-from widemargin.decoders.coverage import OPEN, Coverage, Found, Limits, best_items
+from widemargin.decoders.coverage import OPEN, Coverage, Limits, Selection, best_items
 
 
 class Extract(NamedTuple):
@@ -74,7 +74,7 @@ class ExtractExamples:
     Sentences and concepts are not parts (`structures.parts`), because parts know neither searches that stop early with
     a bound nor dense features, and here every input has every feature.
 
-    Outputs are lists of `decoders.coverage.Found`, one for each input.
+    Outputs are lists of `decoders.coverage.Selection`, one for each input.
 
     Parameters
     ----------
@@ -95,12 +95,12 @@ class ExtractExamples:
         sizes = [x.coverage.n_items + len(x.concept_recall) for x in extracts]
         self.work = 2000.0 + 100.0 * np.array(sizes, dtype=np.float64)
 
-    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> list[Found]:
+    def decode(self, w: FloatVector, batch: IntVector, *, error_scale: Scale = 0.0) -> list[Selection]:
         """The best sentences of each input."""
         scales = per_example(error_scale, batch).tolist()
         return [self._best(i, w, scale) for i, scale in zip(batch.tolist(), scales, strict=True)]
 
-    def difference(self, batch: IntVector, outputs: Sequence[Found]) -> Differences:
+    def difference(self, batch: IntVector, outputs: Sequence[Selection]) -> Differences:
         """Errors of the chosen sentences, and the features of the gold extract minus theirs."""
         psi, errors = np.empty((len(batch), self.n_weights)), np.empty(len(batch))
         for k, (i, found) in enumerate(zip(batch.tolist(), outputs, strict=True)):
@@ -111,7 +111,7 @@ class ExtractExamples:
         indptr = boundaries(np.bincount(rows, minlength=len(batch)))
         return Differences(errors, Rows(indptr, columns.astype(np.int32), psi[rows, columns]))
 
-    def excess(self, batch: IntVector, outputs: Sequence[Found]) -> FloatVector:
+    def excess(self, batch: IntVector, outputs: Sequence[Selection]) -> FloatVector:
         """Bounds on how much more other sentences may score: 0 up to rounding, unless a limit stopped a search."""
         pairs = zip(batch.tolist(), outputs, strict=True)
         return np.array([found.bound - found.value + self.gold[i].doubt for i, found in pairs])
@@ -124,7 +124,7 @@ class ExtractExamples:
         """1 for inputs with a reference concept that can be covered, 0 for others: nothing can be learnt from them."""
         return np.array([float(gold.recall > 0.0) for gold in self.gold])
 
-    def _best(self, i: int, w: FloatVector, scale: float) -> Found:
+    def _best(self, i: int, w: FloatVector, scale: float) -> Selection:
         extract, gold = self.extracts[i], self.gold[i]
         sentences, concepts = times(extract.sentence_features, w), times(extract.concept_features, w)
         if scale != 0.0 and gold.recall > 0.0:

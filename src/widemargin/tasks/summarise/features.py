@@ -155,7 +155,7 @@ NAMES = (*CONCEPT_FEATURES, *SENTENCE_FEATURES)
 N_CONCEPT = len(CONCEPT_FEATURES)
 
 
-class Settings(NamedTuple):
+class SummarySettings(NamedTuple):
     """The settings of reading topics, and the length of summaries (`parameters.SummariserParameters`)."""
 
     length: int
@@ -181,14 +181,14 @@ class _Sentence(NamedTuple):
     concepts: set[Concept]
 
 
-def concept_counts(texts: Iterable[str], settings: Settings) -> Counter[Concept]:
+def concept_counts(texts: Iterable[str], settings: SummarySettings) -> Counter[Concept]:
     """The number of texts that contain each concept."""
     return Counter(
         concept for text in texts for concept in set(ngrams(words(text, lower=settings.lower), settings.order))
     )
 
 
-def recall_of(references: Sequence[str], settings: Settings) -> dict[Concept, float]:
+def recall_of(references: Sequence[str], settings: SummarySettings) -> dict[Concept, float]:
     """r: the mean ROUGE recall over the references that each concept adds.
 
     Only the first occurrence counts, so ROUGE is higher if both summary and reference repeat a concept.
@@ -201,11 +201,11 @@ def recall_of(references: Sequence[str], settings: Settings) -> dict[Concept, fl
     return recall
 
 
-def candidates_of(topic: Topic, settings: Settings, recall: Mapping[Concept, float] | None = None) -> Candidates:
+def candidates_of(topic: Topic, settings: SummarySettings, recall: Mapping[Concept, float] | None = None) -> Candidates:
     """Compile a topic; `recall` is r of each concept."""
     sentences = _sentences(topic, settings)
     stop_words, counts = frozenset(settings.stop_words), Counter(chain.from_iterable(set(s.tokens) for s in sentences))
-    described = _described(sentences, topic, settings.order, counts, stop_words)
+    features = _concept_features(sentences, topic, settings.order, counts, stop_words)
     first: dict[tuple[str, ...], _Sentence] = {}
     for sentence in sentences:
         if 0 < len(sentence.tokens) <= settings.length:
@@ -216,11 +216,11 @@ def candidates_of(topic: Topic, settings: Settings, recall: Mapping[Concept, flo
         for concept in sorted(sentence.concepts):
             holders.setdefault(concept, []).append(k)
     own = [_sentence_row(s, settings.length, counts, len(sentences), stop_words) for s in chosen]
-    extract = _merged(chosen, holders, described, own, recall or {}, settings.length)
+    extract = _merge(chosen, holders, features, own, recall or {}, settings.length)
     return Candidates(extract, [(s.document, s.number) for s in chosen])
 
 
-def _sentences(topic: Topic, settings: Settings) -> list[_Sentence]:
+def _sentences(topic: Topic, settings: SummarySettings) -> list[_Sentence]:
     found = []
     for d, document in enumerate(topic.documents):
         for number, text in enumerate(document):
@@ -230,7 +230,7 @@ def _sentences(topic: Topic, settings: Settings) -> list[_Sentence]:
     return found
 
 
-def _described(
+def _concept_features(
     sentences: Sequence[_Sentence], topic: Topic, order: int, counts: Mapping[str, int], stop_words: frozenset[str]
 ) -> dict[Concept, FloatVector]:
     """g of every concept."""
@@ -290,10 +290,10 @@ def _frequency(count: int, n: int) -> float:
     return log1p(count) / log1p(n)
 
 
-def _merged(
+def _merge(
     chosen: Sequence[_Sentence],
     holders: Mapping[Concept, list[int]],
-    described: Mapping[Concept, FloatVector],
+    features: Mapping[Concept, FloatVector],
     own: Sequence[Sequence[float]],
     recall: Mapping[Concept, float],
     length: int,
@@ -305,13 +305,13 @@ def _merged(
     groups: dict[tuple[int, ...], list[Concept]] = {}
     for concept, having in holders.items():
         if len(having) == 1:
-            sentences[having[0], :N_CONCEPT] += described[concept]
+            sentences[having[0], :N_CONCEPT] += features[concept]
             sentence_recall[having[0]] += recall.get(concept, 0)
         else:
             groups.setdefault(tuple(having), []).append(concept)
     concepts, concept_recall = np.zeros((len(groups), len(NAMES))), np.zeros(len(groups))
     for g, together in enumerate(groups.values()):
-        concepts[g, :N_CONCEPT] = sum(described[concept] for concept in together)
+        concepts[g, :N_CONCEPT] = sum(features[concept] for concept in together)
         concept_recall[g] = sum(recall.get(concept, 0) for concept in together)
     items = np.array([k for having in groups for k in having], dtype=np.int32)
     costs = np.array([len(s.tokens) for s in chosen], dtype=np.int64)

@@ -26,7 +26,7 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, name_of, shortened
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, overall, score_table
-from widemargin.report.numbers import share
+from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.summarise.features import Summary, Topic
@@ -72,7 +72,7 @@ class TopicFile(NamedTuple):
     lines: Sequence[int] = ()
     is_later: bool = False  # whether it is not the first piece of a file
 
-    def written(self, summaries: Sequence[Summary], *, as_json: bool) -> str:
+    def text_with(self, summaries: Sequence[Summary], *, as_json: bool) -> str:
         """The summaries as text, with an empty line between topics; or as JSON lines, in place of references."""
         if not as_json:
             texts = ["".join(f"{sentence}\n" for sentence in summary.sentences) for summary in summaries]
@@ -166,9 +166,9 @@ def _json_lines(raw: RawText) -> TopicFile:
         members = json_object(raw, number)
         documents, references = members.get("documents"), members.get("references", [])
         if not isinstance(documents, list):
-            raise raw.fault(number, _unwanted("documents", documents, "a list of texts or of lists of sentences"))
+            raise raw.fault(number, _complaint("documents", documents, "a list of texts or of lists of sentences"))
         if not isinstance(references, list) or not all(isinstance(each, str) for each in references):
-            raise raw.fault(number, _unwanted("references", references, "a list of texts"))
+            raise raw.fault(number, _complaint("references", references, "a list of texts"))
         X.append(
             Topic([_document(raw, number, each) for each in documents], str(members.get("id", raw.first + number + 1)))
         )
@@ -180,11 +180,11 @@ def _json_lines(raw: RawText) -> TopicFile:
 def _document(raw: RawText, number: int, given: Any) -> list[str]:
     sentences = given.split("\n") if isinstance(given, str) else given
     if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
-        raise raw.fault(number, _unwanted("documents", given, "a text or a list of sentences"))
+        raise raw.fault(number, _complaint("documents", given, "a text or a list of sentences"))
     return sentences
 
 
-def _unwanted(key: str, value: Any, wanted: str) -> str:
+def _complaint(key: str, value: Any, wanted: str) -> str:
     if value is None:
         return f'the object has no "{key}"'
     return f'"{key}" holds {shortened(json.dumps(value, ensure_ascii=False))} where {wanted} is wanted'

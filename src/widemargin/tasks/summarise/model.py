@@ -18,7 +18,7 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Option, Question, compared, listed
-from widemargin.report.html import web_page
+from widemargin.report.svg import web_page
 from widemargin.report.text import shown
 from widemargin.summaries import mean_rouge
 from widemargin.tasks.base import Corpus, Model, Piece, Reading
@@ -27,8 +27,8 @@ from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import (
     NAMES,
     Candidates,
-    Settings,
     Summary,
+    SummarySettings,
     Topic,
     as_references,
     as_topics,
@@ -73,7 +73,7 @@ class SummaryModel(Model):
         "features": names(str),
     }
 
-    settings: Settings
+    settings: SummarySettings
     limits: Limits
     weights: FloatVector
 
@@ -123,7 +123,7 @@ class SummaryModel(Model):
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """The summaries as text, a sentence per line and an empty line between topics; or as JSON lines."""
-        text: str = corpus.document.written(outputs, as_json="jsonl" in (reading.format, corpus.document.format))
+        text: str = corpus.document.text_with(outputs, as_json="jsonl" in (reading.format, corpus.document.format))
         return text
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
@@ -159,7 +159,7 @@ class SummaryModel(Model):
         (topic,) = as_topics(X, split=self.settings.split_sentences)
         candidates = candidates_of(topic, self.settings)
         if question.token is None:
-            return listed(self._added(topic, candidates))
+            return listed(self._contributions(topic, candidates))
         places = [(d, s) for d, document in enumerate(topic.documents) for s in range(len(document))]
         if not 1 <= question.token <= len(places):
             raise WidemarginError(f"there is no sentence {question.token} in a topic of {len(places)}")
@@ -176,7 +176,7 @@ class SummaryModel(Model):
         taken, left = Option(topic.documents[place[0]][place[1]], list(votes)), Option("left out", [])
         return compared(taken, left) if taken.score > 0.0 else compared(left, taken)
 
-    def _added(self, topic: Topic, candidates: Candidates) -> list[tuple[str, float, str]]:
+    def _contributions(self, topic: Topic, candidates: Candidates) -> list[tuple[str, float, str]]:
         """For each chosen sentence, the score that its removal would cost, the largest first."""
         extract, (summary,) = candidates.extract, self.predict([topic])
         chosen = np.array([place in summary.places for place in candidates.places], dtype=np.bool_)
@@ -194,16 +194,16 @@ class SummaryModel(Model):
         """The model itself: it has a few dozen weights."""
         return self
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         limits = {"time_limit": self.limits.seconds, "node_limit": self.limits.nodes}
         return {**self.settings._asdict(), **limits, "features": list(NAMES)}, {"weights": self.weights}
 
     @classmethod
-    def _restored(cls, stored: Stored) -> Self:
+    def _restore(cls, stored: Stored) -> Self:
         header = stored.header
         if header["features"] != list(NAMES):
             raise WidemarginError("its features are not those of this version")
-        settings = Settings(*(header[name] for name in Settings._fields))
+        settings = SummarySettings(*(header[name] for name in SummarySettings._fields))
         limits = Limits(header["time_limit"], header["node_limit"])
         weights = stored.vector("weights", np.float64, len(NAMES))
         return cls([], settings, limits, weights, summary=header["summary"])
@@ -245,8 +245,8 @@ def summary_page(topics: Sequence[Topic], summaries: Sequence[Summary]) -> str:
 
 
 def _article(topic: Topic, summary: Summary) -> str:
-    heading = f"<h1>{_written(topic.name)}</h1>\n" if topic.name else ""
-    chosen = "".join(f"<p>{_written(sentence)}</p>\n" for sentence in summary.sentences)
+    heading = f"<h1>{_escape(topic.name)}</h1>\n" if topic.name else ""
+    chosen = "".join(f"<p>{_escape(sentence)}</p>\n" for sentence in summary.sentences)
     documents = ""
     for d, document in enumerate(topic.documents):
         sentences = (_sentence(s, marked=(d, k) in summary.places) for k, s in enumerate(document))
@@ -255,9 +255,9 @@ def _article(topic: Topic, summary: Summary) -> str:
 
 
 def _sentence(text: str, *, marked: bool) -> str:
-    written = _written(text)
+    written = _escape(text)
     return f"<p><mark>{written}</mark></p>\n" if marked else f"<p>{written}</p>\n"
 
 
-def _written(text: str) -> str:
+def _escape(text: str) -> str:
     return escape(shown(text))

@@ -22,11 +22,11 @@ from widemargin._jit import kernel
 from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences
-from widemargin.core.sparse import Rows, coalesce, new_table
+from widemargin.core.sparse import Rows, boundaries, coalesce, new_table
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
 from widemargin.structures.flat import Counts, Parts
-from widemargin.structures.support import distinct
+from widemargin.structures.part_rows import distinct
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape, ChainWeights, SummedFeatures
 from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.token_examples import joined
@@ -79,15 +79,6 @@ class SelectedChain(ChainShape):
 
 
 @kernel
-def find(states: Rows, feature: int, label: int) -> int:
-    """The index in w of a feature and a label; −1 if it is not chosen."""
-    for k in range(states.indptr[feature], states.indptr[feature + 1]):
-        if states.indices[k] == label:
-            return k
-    return -1
-
-
-@kernel
 def _select(psi: Rows, n_labels: int, states: Rows, shared: IntVector) -> Rows:
     """The entries of chosen weights, renumbered; `shared` numbers transitions, begin and end, −1 where not chosen."""
     at_transition = (len(states.indptr) - 1) * n_labels
@@ -95,28 +86,20 @@ def _select(psi: Rows, n_labels: int, states: Rows, shared: IntVector) -> Rows:
     write = out.indptr[0]
     for row in range(len(psi.indptr) - 1):
         for k in range(psi.indptr[row], psi.indptr[row + 1]):
-            index = psi.indices[k]
+            index, place = psi.indices[k], -1
             if index >= at_transition:
                 place = int(shared[index - at_transition])
             else:
-                place = int(find(states, index // n_labels, index % n_labels))
+                # Most features have one or two labels, so that no search is quicker than looking at all of them.
+                feature, label = index // n_labels, index % n_labels
+                for j in range(states.indptr[feature], states.indptr[feature + 1]):
+                    if states.indices[j] == label:
+                        place = j
             if place >= 0:
                 out.indices[write], out.values[write] = place, psi.values[k]
                 write += 1
         out.indptr[row + 1] = write
     return Rows(out.indptr, out.indices[:write], out.values[:write])
-
-
-@kernel
-def _room(indptr: LongVector, features: Rows, states: Rows, batch: IntVector, n_pairs: int) -> tuple[int, int]:
-    """Upper bounds on the entries of the expected differences: of the whole batch, and of its largest example."""
-    total = most = indptr[0]
-    for i in batch:
-        size = n_pairs
-        for k in range(features.indptr[indptr[i]], features.indptr[indptr[i + 1]]):
-            size += states.indptr[features.indices[k] + 1] - states.indptr[features.indices[k]]
-        total, most = total + size, max(most, size)
-    return total, most
 
 
 @kernel
@@ -128,9 +111,10 @@ def _gather_counts(
     n_labels: int,
     batch: IntVector,
     counts: Counts,
+    room: int,
+    most: int,
 ) -> Rows:
-    """The feature vectors of `counts`, a row per sequence of the batch, of chosen weights only."""
-    room, most = _room(indptr, features, states, batch, len(pairs))
+    """The feature vectors of `counts`, of chosen weights only: at most `room` entries, `most` for one sequence."""
     psi = Rows(np.zeros(len(batch) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     table, end = new_table(most), psi.indptr[0]
     for position in range(len(batch)):
@@ -167,8 +151,15 @@ class SelectedFeatures(ChainFeatures):
 
     def gather_counts(self, batch: IntVector, counts: Counts) -> Rows:
         """Feature vectors of coefficients for all parts."""
-        shape = self.shape
-        return _gather_counts(self.indptr, self.rows, shape.states, shape.pairs, shape.n_labels, batch, counts)
+        shape, sizes = self.shape, self.most_chosen[batch]
+        room = int(sizes.sum()), int(sizes.max(initial=0))
+        return _gather_counts(self.indptr, self.rows, shape.states, shape.pairs, shape.n_labels, batch, counts, *room)
+
+    @cached_property
+    def most_chosen(self) -> LongVector:
+        """Upper bounds on the entries of the feature vectors of each sequence."""
+        ends = boundaries(np.diff(self.shape.states.indptr)[self.rows.indices])
+        return np.diff(ends[self.rows.indptr[self.indptr]]) + len(self.shape.pairs)
 
     def summed(self, batches: Sequence[IntVector]) -> "SelectedSums":
         """Sums over all sequences."""
@@ -270,23 +261,6 @@ def observed_pairs(
     at = np.flatnonzero(inside)
     counts = np.bincount(gold[at - 1].astype(np.int64) * n_labels + gold[at], minlength=n_labels * n_labels)
     return np.flatnonzero((counts >= least) & (all_pairs | (counts > 0)))
-
-
-def observed_chain(
-    indptr: LongVector,
-    features: Rows,
-    gold: IntVector,
-    *,
-    n_features: int,
-    n_labels: int,
-    least: float = 0.0,
-    all_labels: bool = False,
-    all_pairs: bool = False,
-) -> SelectedChain:
-    """The chain with the weights of `observed_states` and `observed_pairs`."""
-    states = observed_states(features, gold, n_features, n_labels, least=least, all_labels=all_labels)
-    pairs = observed_pairs(indptr, gold, n_labels, least=least, all_pairs=all_pairs)
-    return SelectedChain(n_labels=n_labels, n_features=n_features, states=states, pairs=pairs)
 
 
 SUMMARY: dict[str, Any] = {"trained_by": "CRFsuite", "objective": "likelihood", "parameters": {}}

@@ -5,11 +5,9 @@
     emission[t, l] = Σ_f x_tf W[f, l]
     transition[t, k, l] = T[k, l] + Σ_g z_tg G[g, k, l],   one table for all t where there are no features z
 
-x_t are the features of position t, z_t its optional features on the transition into it. Weights have three forms: one
-flat vector for solvers, named arrays for decoding, sparse rows (*thin*) for storage. The vector holds, in this order, W
-(features × labels), T (labels × labels), begin, end and G. The error of a sequence is Σ_t costs[truth_t, y_t], by
-default the number of wrong labels; truth_t is the gold label, or the set of labels that contains it
-(`PartialChainExamples`). The structure is `structures.chain`.
+x_t are the features of position t, z_t its optional features on the transition into it. The error of a sequence is
+Σ_t costs[truth_t, y_t], by default the number of wrong labels; truth_t is the gold label, or the set of labels that
+contains it (`PartialChainExamples`). The structure is `structures.chain`.
 """
 
 from collections.abc import Sequence
@@ -28,47 +26,16 @@ from widemargin.structures.chain import Chain
 from widemargin.structures.costs import LabelCosts
 from widemargin.structures.flat import Counts, Scores
 from widemargin.structures.label_rows import LabelRows, add_label_scores, add_thin_label_scores, sum_by_row
-from widemargin.structures.support import distinct, runs
+from widemargin.structures.part_rows import distinct, runs
 from widemargin.tasks.token_examples import (
     LabelCounts,
+    LabelShape,
     LabelWeights,
     PartialTokens,
     TokenExamples,
     association,
     check_rows,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ChainShape:
-    """The shape of a chain model: how the flat weight vector is laid out."""
-
-    n_labels: int
-    n_features: int
-    n_transition_features: int = 0
-
-    def __post_init__(self) -> None:
-        if self.n_weights > np.iinfo(np.int32).max:
-            raise DataError(
-                f"{self.n_features:,} features × {self.n_labels} labels is more weights than can be indexed (2³¹); "
-                "use a feature cut-off (min_count) or hashing"
-            )
-
-    @property
-    def n_weights(self) -> int:
-        """The length of the flat weight vector."""
-        labels = self.n_labels
-        return (self.n_features + self.n_transition_features * labels + labels + 2) * labels
-
-    def parts(self, w: FloatVector) -> "ChainWeights":
-        """`w` as named arrays, which are views of it."""
-        labels, after_emission = self.n_labels, self.n_features * self.n_labels
-        after_shared = after_emission + (labels + 2) * labels
-        return ChainWeights(
-            w[:after_emission].reshape(self.n_features, labels),
-            w[after_emission:after_shared],
-            w[after_shared:].reshape(self.n_transition_features, labels, labels),
-        )
 
 
 class ChainParts(NamedTuple):
@@ -87,6 +54,26 @@ class ChainWeights(ChainParts, LabelWeights):
     """
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class ChainShape(LabelShape):
+    """The shape of a chain model: W (features × labels), then T, begin and end, then G."""
+
+    weights: ClassVar[type[ChainWeights]] = ChainWeights
+
+    n_labels: int
+    n_features: int
+    n_transition_features: int = 0
+
+    def __post_init__(self) -> None:
+        self.check_size(f"{self.n_features:,} features")
+
+    @cached_property
+    def shapes(self) -> Sequence[tuple[int, ...]]:
+        """The shapes of the named arrays."""
+        n = self.n_labels
+        return (self.n_features, n), (n * (n + 2),), (self.n_transition_features, n, n)
 
 
 @kernel
@@ -182,9 +169,8 @@ class ChainFeatures(LabelRows):
     def support(self, batch: IntVector) -> LongMatrix:
         """The weights of the batch's features, and those of all transitions."""
         shape = self.shape
-        after_end = self.n_linear + shape.n_labels * (shape.n_labels + 2)
-        shared = np.array([[self.n_linear, after_end]])
-        read = [runs(distinct(self.rows, self.indptr, batch), shape.n_labels, 0), shared]
+        _, at_shared, after_end = shape.offsets
+        read = [runs(distinct(self.rows, self.indptr, batch), shape.n_labels, 0), np.array([[at_shared, after_end]])]
         if shape.n_transition_features:
             read.append(runs(distinct(self.transition_rows, self.indptr, batch), shape.n_labels**2, after_end))
         return np.concatenate(read)
@@ -299,11 +285,12 @@ class PartialChainExamples(PartialTokens, ChainExamples):
 
     Parameters
     ----------
-    shape, indptr, features, transition_features : as for `ChainExamples`
     known : for each position its label, or, from L on, a row of `sets`
     sets : (K, L) the labels of each set; none is empty
-    costs : (L, L) as for `ChainExamples`
+    others : as for `ChainExamples`
     """
+
+    whole: ClassVar[type[ChainExamples]] = ChainExamples
 
     def __init__(
         self,
@@ -346,20 +333,11 @@ class PartialChainExamples(PartialTokens, ChainExamples):
         """The number of positions whose label is not known exactly."""
         return int(np.count_nonzero(self.costs.truth >= self.shape.n_labels))
 
-    def completed(self, completions: IntVector) -> ChainExamples:
-        """The same sequences with these gold labels; errors are counted against the sets as before."""
+    def check_completions(self, completions: IntVector) -> None:
+        """Raise unless every position has a label of its set."""
         truth = self.costs.truth
         if len(completions) != len(truth) or not np.all(self.allowed[truth, completions]):
             raise DataError("completions must have a label of its set for every position")
-        return ChainExamples(
-            self.shape,
-            self.indptr,
-            self.features.rows,
-            completions,
-            costs=self.costs.costs,
-            truth=truth,
-            transition_features=self.features.transition_rows,
-        )
 
     def guess(self, rng: np.random.Generator) -> IntVector:
         """For every position, a label drawn uniformly from its set."""

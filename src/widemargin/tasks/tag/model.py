@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from widemargin._types import AnyArray, IntVector, LongVector
+from widemargin._types import AnyArray, FloatVector, IntVector, LongVector
 from widemargin.core.header import Fields, names, one_of, record, whole
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
-from widemargin.report.explain import Explanation, Question
+from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.tasks.answers import above_least
 from widemargin.tasks.base import Corpus, Reading, selected_rows
 from widemargin.tasks.calibration import Ahead, Judged, Margins
@@ -43,24 +43,20 @@ from widemargin.tasks.tag.predict import (
     FirstPass,
     Guessed,
     TagPredictor,
-    given,
-    given_label,
-    learnt,
-    translated,
+    label_to_show,
+    labels_to_learn,
+    labels_to_show,
+    translate,
     well_formed,
 )
-from widemargin.tasks.token_examples import joined
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import Columns, split
 from widemargin.text.extractor import Extractor
 from widemargin.text.inputs import describe, prepared, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans
-from widemargin.text.span_labels import SpanLabels, marks_spans
-from widemargin.text.spans import Span, spans
+from widemargin.text.spans import Span, SpanLabels, marks_spans, spans
 from widemargin.text.template_extractor import TemplateExtractor
-
-DENSE = ("transition", "begin", "end", "conditional")
 
 
 @dataclass
@@ -163,13 +159,13 @@ class Tagger(TokenModel[ChainExamples]):
     def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
         if self.scheme == BIOES:
-            constraints = translated(constraints, self.labels)
+            constraints = translate(constraints, self.labels)
         return ConstrainedChain(examples, self.decoded_with, self.labels, constraints)
 
     def outputs(self, codes: IntVector, indptr: LongVector) -> list[list[Any]]:
         """The labels of every sequence."""
         found = split([self.labels[code] for code in codes.tolist()], indptr)
-        return found if self.scheme == "given" else [given(self.scheme, each) for each in found]
+        return found if self.scheme == "given" else [labels_to_show(self.scheme, each) for each in found]
 
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
         """The predicted labels of every sequence, with their margins."""
@@ -203,8 +199,6 @@ class Tagger(TokenModel[ChainExamples]):
             raise WidemarginError(f"the model predicts {self.predicts}; ask for a --token, and perhaps another --label")
         if question.token is None and question.label is not None:
             raise WidemarginError("--explain compares one part with one other: give a --token, too")
-        from widemargin.tasks.tag.explain import LabelExplainer  # seldom needed
-
         return LabelExplainer(self, X).explain(question)
 
     def confident(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[dict[str, Any]]:
@@ -240,12 +234,12 @@ class Tagger(TokenModel[ChainExamples]):
     def _names(self, codes: IntVector) -> list[Any]:
         """The labels of one sequence."""
         names = self.labels
-        return given(self.scheme, [names[code] for code in codes.tolist()])
+        return labels_to_show(self.scheme, [names[code] for code in codes.tolist()])
 
     @property
     def names_given(self) -> list[str]:
         """The names of labels as users give them."""
-        return self.code_names if self.scheme == "given" else list(dict.fromkeys(map(given_label, self.labels)))
+        return self.code_names if self.scheme == "given" else list(dict.fromkeys(map(label_to_show, self.labels)))
 
     @property
     def labels_given(self) -> list[Any]:
@@ -257,7 +251,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     def learnt_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold outputs as labels that the model has learnt."""
-        gold: Sequence[Sequence[Any]] = as_sequences(X, learnt(self.scheme, X, y))
+        gold: Sequence[Sequence[Any]] = as_sequences(X, labels_to_learn(self.scheme, X, y))
         return gold
 
     def compacted(self) -> "Tagger":
@@ -272,9 +266,9 @@ class Tagger(TokenModel[ChainExamples]):
         kept = weights._replace(thin_emission=thin, conditional=weights.conditional[used[n:]])
         return replace(self, extractor=extractor, weights=kept)
 
-    def _described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         described, tensors = describe(self.extractor)
-        tensors |= self._tensors(DENSE, ["emission"])
+        tensors |= self.weights.tensors()
         header = {"features": described} | ({} if self.scheme == "given" else {"scheme": self.scheme})
         if self.first is None:
             return header, tensors
@@ -282,16 +276,10 @@ class Tagger(TokenModel[ChainExamples]):
         return {**header, NEARBY: self.first.nearby, **carried}, tensors | more
 
     @classmethod
-    def _restored(cls, stored: Stored) -> "Tagger":
+    def _restore(cls, stored: Stored) -> "Tagger":
         labels, extractor = stored.header["labels"], restore(stored.part("features"))
-        n, m = len(labels), extractor.n_transition_features
-        shapes = {"transition": (n, n), "begin": (n,), "end": (n,), "conditional": (m, n, n)}
-        *shared, conditional = (stored.tensor(f"weights.{part}", np.float64, shapes[part]) for part in DENSE)
-        emission = stored.rows("weights.emission", extractor.n_features, n)
-        weights = ChainWeights(np.empty((0, n)), joined(*shared), conditional, emission)
-        ChainShape(n, extractor.n_features, m)
-        first = _restored_first(stored, extractor)
-        scheme = stored.header.get("scheme", "given")
+        weights = ChainShape(len(labels), extractor.n_features, extractor.n_transition_features).restored(stored)
+        first, scheme = _restored_first(stored, extractor), stored.header.get("scheme", "given")
         if scheme == BIOES and not marks_spans(labels):
             raise stored.place.damaged("its labels do not mark spans, as its scheme says")
         return cls(labels, extractor, weights, first=first, scheme=scheme, summary=stored.header["summary"])
@@ -304,3 +292,94 @@ def _restored_first(stored: Stored, extractor: Extractor) -> FirstPass | None:
     if bool(nearby) > (NEARBY in read):
         raise stored.place.damaged(f"no template reads the column {NEARBY}")
     return FirstPass(taggers[GUESS], nearby) if taggers else None
+
+
+class LabelExplainer:
+    """Why a token of one sequence has its label and not another: the features and transitions that vote for either.
+
+    The votes for a label are the weights of the token's features and of the transitions from the label before and to
+    the label after; all other labels are as predicted. The sequence is chosen as a whole, so a predicted label may have
+    fewer votes than another. The *margin* of a label compares the best sequence with the best sequence that has another
+    label at this token.
+    """
+
+    def __init__(self, tagger: Tagger, X: Columns) -> None:
+        (self._margins,), (self._words,) = tagger.margins(X), X.sequences("word")
+        self._data, self._weights = tagger.examples(X).features, tagger.weights
+        self._labels, self._names = tagger.code_names, tagger.extractor.names()
+        self._codes = self._margins.codes
+
+    def explain(self, question: Question) -> Explanation:
+        """Compare the label of a token with another; without a token, list all labels with their margins."""
+        if question.token is None:
+            ahead = self._margins.of_labels().tolist()
+            return listed(
+                (self._spelt(t, code), ahead[t], self._labels[self._rival(t)])
+                for t, code in enumerate(self._codes.tolist())
+            )
+        t = question.token - 1
+        if t >= len(self._codes):
+            raise WidemarginError(f"there is no token {question.token} in a sequence of {len(self._codes)}")
+        chosen, other = int(self._codes[t]), self._rival(t)
+        if question.label is not None:
+            if question.label not in self._labels:
+                known = ", ".join(map(repr, self._labels))
+                raise WidemarginError(f"the model has no label {question.label!r}; it has {known}")
+            other = self._labels.index(question.label)
+        if other == chosen:
+            raise WidemarginError(
+                f"token {question.token} is predicted to be {self._labels[other]}; name another label"
+            )
+        return compared(self._option(t, chosen), self._option(t, other))
+
+    def _rival(self, t: int) -> int:
+        """The label other than the predicted one with the best max-marginal."""
+        scores = self._margins.best[t].copy()
+        scores[self._codes[t]] = -np.inf
+        return int(np.argmax(scores))
+
+    def _spelt(self, t: int, label: int) -> str:
+        return f"{t + 1} {self._words[t]}: {self._labels[label]}"
+
+    def _option(self, t: int, label: int) -> Option:
+        weights, names, n_features = self._weights, self._labels, len(self._weights.thin_emission.indptr) - 1
+        votes = [
+            (self._names[feature], value * _entry(weights.thin_emission, feature, label))
+            for feature, value in _entries(self._data.rows, t)
+        ]
+        if t == 0:
+            votes.append((f"begin={names[label]}", float(weights.begin[label])))
+        else:
+            before = int(self._codes[t - 1])
+            votes += self._transition("before", before, label, t, n_features)
+        if t == len(self._codes) - 1:
+            votes.append((f"end={names[label]}", float(weights.end[label])))
+        else:
+            votes += self._transition("after", label, int(self._codes[t + 1]), t + 1, n_features)
+        return Option(self._spelt(t, label), votes)
+
+    def _transition(self, side: str, before: int, after: int, t: int, n_features: int) -> list[tuple[str, float]]:
+        """The votes for the transition into token t."""
+        weights, pair = self._weights, f"{self._labels[before]} → {self._labels[after]}"
+        votes = [(f"transition {side}={pair}", float(weights.transition[before, after]))]
+        if len(weights.conditional):
+            votes += [
+                (
+                    f"{self._names[n_features + feature]}|{pair}",
+                    value * float(weights.conditional[feature, before, after]),
+                )
+                for feature, value in _entries(self._data.transition_rows, t)
+            ]
+        return votes
+
+
+def _entries(rows: Rows, row: int) -> list[tuple[int, float]]:
+    """The indices and values of a row."""
+    begin, end = rows.indptr[row : row + 2].tolist()
+    values: FloatVector = rows.values[begin:end] if len(rows.values) else np.ones(end - begin)
+    return list(zip(rows.indices[begin:end].tolist(), values.tolist(), strict=True))
+
+
+def _entry(rows: Rows, row: int, index: int) -> float:
+    """One entry of a row; 0 where it has none."""
+    return dict(_entries(rows, row)).get(index, 0.0)

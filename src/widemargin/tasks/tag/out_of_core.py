@@ -2,25 +2,114 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from widemargin._types import IntVector
+from widemargin._types import AnyArray, ByteVector, IntVector, LongVector
 from widemargin.core.header import many, names, record, whole
-from widemargin.core.mapped import Pages, VectorFile
-from widemargin.core.stored import Stored
+from widemargin.core.mapped import SHARE, Pages, RowsFile, VectorFile
+from widemargin.core.sparse import Rows, boundaries
+from widemargin.core.stored import Stored, packed_strings
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.tasks.tag.compile import assembled, check_passes, costs_of, extractor_for
+from widemargin.tasks.tag import TaggerParameters
+from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.tag.parameters import TaggerParameters
-from widemargin.tasks.tag.predict import check_scheme, learnt
+from widemargin.tasks.tag.predict import check_scheme, labels_to_learn
+from widemargin.tasks.token_training import extractor_for
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.extractor import Extractor
-from widemargin.text.growing import Described, FeatureFiles
-from widemargin.text.inputs import check_templates, lengths, prepared, restore
+from widemargin.text.alphabet import Alphabet
+from widemargin.text.extractor import Extractor, counts_of, new_numbers
+from widemargin.text.inputs import check_templates, describe, lengths, prepared, restore
 from widemargin.text.labels import Encoded, by_frequency, check_kinds, encode_labels
+
+GROUPS = ("features", "transition_features")
+"""The names of the files of rows: those of positions, and those of transitions."""
+
+
+class StoredExtractor(NamedTuple):
+    """An extractor as JSON and arrays, for `text.inputs.restore`."""
+
+    header: dict[str, Any]
+    arrays: dict[str, AnyArray]
+
+
+class FeatureFiles:
+    """Appends the features of pieces to files."""
+
+    def __init__(self, extractor: Extractor, folder: Path) -> None:
+        self.extractor, self.folder, self.rows = extractor, folder, list[RowsFile]()
+        self.known = [KnownFeatures(folder, name) for name, _ in zip(GROUPS, extractor.alphabets, strict=False)]
+
+    def add(self, X: Any) -> LongVector:
+        """Write the features of a piece; return where its sequences begin."""
+        features, spell = self.extractor.extend(X)
+        self.rows = self.rows or [RowsFile(self.folder, name) for name, _ in zip(GROUPS, features.groups, strict=False)]
+        for file, rows in zip(self.rows, features.groups, strict=True):
+            file.append(rows)
+        alphabets = self.extractor.alphabets
+        counted = zip(self.known, alphabets, features.groups, strict=False)
+        new = [known.count(alphabet, rows) for known, alphabet, rows in counted]
+        names = spell(new) if new else []
+        for known, alphabet in zip(self.known, new, strict=True):
+            known.name(names[: alphabet.size])
+            names = names[alphabet.size :]
+        return features.indptr
+
+    def settle(self) -> StoredExtractor:
+        """Renumber everything that was written; nothing can be added after this."""
+        orders = self.extractor.settle([known.counts for known in self.known])
+        for file, known, order in zip(self.rows, self.known, orders, strict=False):
+            numbers = new_numbers(order, len(known.counts))
+            if len(order) < len(numbers) or (order[1:] < order[:-1]).any():
+                file.renumber(numbers)
+        for file in self.rows:
+            file.drop_ones()
+        header, arrays = describe(self.extractor)
+        if orders:
+            names = [known.names(order) for known, order in zip(self.known, orders, strict=True)]
+            text, lengths = (np.concatenate(each) for each in zip(*names, strict=True))
+            arrays |= {"names.text": text, "names.lengths": lengths}
+        return StoredExtractor(header, arrays)
+
+
+class KnownFeatures:
+    """The count of each feature of an alphabet, and its name, which is on disk."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.text, self.lengths = (
+            VectorFile(folder / f"{name}.text", np.uint8),
+            VectorFile(folder / f"{name}.lengths", np.int64),
+        )
+        self.counts: LongVector = np.empty(0, dtype=np.int64)
+
+    def count(self, alphabet: Alphabet, rows: Rows) -> Alphabet:
+        """Count the features of a piece; return those that are new."""
+        before, counts = len(self.counts), counts_of(rows, alphabet.size)
+        counts[:before] += self.counts
+        self.counts = counts
+        return Alphabet(alphabet.keys()[before:])
+
+    def name(self, names: list[str]) -> None:
+        """Write the names of new features, in the order of their numbers."""
+        packed = packed_strings("", names)
+        self.text.append(packed[".text"])
+        self.lengths.append(packed[".lengths"])
+
+    def names(self, order: LongVector) -> tuple[ByteVector, LongVector]:
+        """The names of these features, as packed strings; their files are removed."""
+        text, lengths = (each.part(0, each.size) for each in (self.text, self.lengths))
+        begin, sizes = boundaries(lengths)[:-1][order], lengths[order]
+        ends, out = boundaries(sizes), np.empty(int(sizes.sum()), dtype=np.uint8)
+        for first in range(0, len(order), SHARE // 16):
+            last = min(first + SHARE // 16, len(order))
+            here = np.arange(ends[first], ends[last])
+            out[here] = text[here + np.repeat(begin[first:last] - ends[first:last], sizes[first:last])]
+        for each in (self.text, self.lengths):
+            each.path.unlink()
+        return out, sizes
+
 
 FIELDS = {"labels": names(str, int, at_least=1), "counts": many(whole(at_least=1)), "features": record({})}
 """The fields of the header beside the arrays."""
@@ -52,7 +141,7 @@ class TagArrays:
         assert self.features is not None
         self.indptr.append(self.features.add(X)[1:] + self.gold.size)
         if any(lengths(X)):
-            self._add_labels(encode_labels(X, learnt(self.parameters.scheme, X, data.y)))
+            self._add_labels(encode_labels(X, labels_to_learn(self.parameters.scheme, X, data.y)))
 
     def _add_labels(self, encoded: Encoded) -> None:
         """Write the labels of a piece, numbered as they come."""
@@ -66,7 +155,7 @@ class TagArrays:
         number = {label: k for k, label in enumerate(self.counts)}
         self.gold.append(np.array([number[label] for label in encoded.labels], dtype=np.int32)[encoded.known])
 
-    def settle(self) -> Described:
+    def settle(self) -> StoredExtractor:
         """Renumber labels and features as if all data had come at once."""
         if self.features is None or not self.counts:
             raise DataError("there is no labelled position to learn from")
@@ -76,7 +165,7 @@ class TagArrays:
         for first, part in self.gold.parts():
             self.gold.put(first, numbers[part])
         header, arrays = self.features.settle()
-        return Described(
+        return StoredExtractor(
             {"labels": labels, "counts": [self.counts[label] for label in labels], "features": header}, arrays
         )
 
@@ -97,7 +186,7 @@ class TagArrays:
             costs=costs_of(parameters, labels, lambda: counts),
             transition_features=pages.rows("transition_features") if pages.holds("transition_features") else None,
         )
-        return assembled(parameters, extractor, labels, examples, data.dev)
+        return assemble_tags(parameters, extractor, labels, examples, data)
 
 
 class StoredFeatures(ChainFeatures):

@@ -1,6 +1,6 @@
 """Fast prediction of labels: everything that does not depend on the input is prepared once.
 
-A new sentence is looked up token by token, and kernels do the rest: `text.token_rows` finds the features; this module
+A new sentence is looked up token by token, and kernels do the rest: `text.token_reader` finds the features; this module
 sums weights and finds labels, without the costs, checks and gold labels of `ChainExamples`. If the first templates look
 at one token only, their features score the same wherever the token stands, and the sum is kept with the token. Sums
 follow the order of the templates either way, so they are the same to the last bit.
@@ -39,14 +39,13 @@ from widemargin.text.extractor import Extractor, LookedUp
 from widemargin.text.inputs import prepared
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import are_partial
-from widemargin.text.span_labels import STARTING, SpanLabels
-from widemargin.text.spans import Span, bio, bioes, is_bio, parsed, spans
+from widemargin.text.spans import STARTS, Span, SpanLabels, bio, bioes, is_bio, parsed, spans
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.token_reader import NO_OWN, ReadTokens
 
 if TYPE_CHECKING:
+    from widemargin.tasks.tag import TaggerParameters
     from widemargin.tasks.tag.model import Tagger
-    from widemargin.tasks.tag.parameters import TaggerParameters
 
 GUESS, NEARBY = "guess", "nearby"
 
@@ -211,7 +210,7 @@ BIOES = "bioes"
 GIVEN_AS = {"B": "B", "S": "B", "U": "B", "I": "I", "E": "I", "L": "I"}
 
 
-def learnt(scheme: str, X: Any, y: Any) -> Any:
+def labels_to_learn(scheme: str, X: Any, y: Any) -> Any:
     """The labels that a chain learns for `y`."""
     if scheme != BIOES:
         return y
@@ -225,15 +224,15 @@ def learnt(scheme: str, X: Any, y: Any) -> Any:
     return [bioes(spans(labels), len(labels)) for labels in gold]
 
 
-def given(scheme: str | None, labels: list[Any]) -> list[Any]:
+def labels_to_show(scheme: str | None, labels: list[Any]) -> list[Any]:
     """The labels that the user sees for a sequence of learnt labels."""
     return bio(spans(labels), len(labels)) if scheme == BIOES else labels
 
 
-def given_label(label: str) -> str:
+def label_to_show(label: str) -> str:
     """The label that the user sees for a learnt label of a well-formed sequence.
 
-    >>> given_label("E-PER"), given_label("O")
+    >>> label_to_show("E-PER"), label_to_show("O")
     ('I-PER', 'O')
     """
     prefix, _ = parsed(label)
@@ -248,11 +247,11 @@ def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
     return weights.limited(marks.pairs(), marks.begins(), marks.ends())
 
 
-def translated(constraints: Constraints, labels: Sequence[str]) -> Constraints:
+def translate(constraints: Constraints, labels: Sequence[str]) -> Constraints:
     """Translate constraints on given labels to the learnt `labels`."""
     same: dict[str, list[str]] = {}
     for label in labels:
-        same.setdefault(given_label(label), []).append(label)
+        same.setdefault(label_to_show(label), []).append(label)
     allowed = constraints.allowed and [
         each and [cell if cell is None or isinstance(cell, str) else _all(cell, same) for cell in each]
         for each in constraints.allowed
@@ -309,4 +308,4 @@ class ConstrainedChain(Constrained[ChainExamples]):
         return pairs, any_label, any_label
 
     def _starting(self, type_: str) -> BoolVector:
-        return self.marks.having(STARTING, self.marks.of_type(type_))
+        return self.marks.having(STARTS, self.marks.of_type(type_))

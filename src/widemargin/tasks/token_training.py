@@ -1,52 +1,106 @@
-"""Scores of labelled tokens: fast scores of integer codes during training, detailed scores for an evaluation."""
+"""Training of taggers and segmenters: features, development scores, warm starts, making a model of the weights.
 
-from collections import Counter
+Scores of integer codes are fast: only their preparation looks at strings.
+"""
+
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
-from widemargin.core.examples import Examples
+from widemargin.core.checks import checked_weights
 from widemargin.core.problem import predict
+from widemargin.core.solution import Solution
 from widemargin.core.sparse import boundaries
 from widemargin.core.stop import Score
-from widemargin.metrics import (
-    Scores,
-    check_metric,
-    confused,
-    counted,
-    quotient,
-    scores_of_pairs,
-    sequences_right,
-    span_counts,
-)
-from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
-from widemargin.report.numbers import share
+from widemargin.metrics import check_metric, quotient
+from widemargin.tasks.parameters import TokenParameters
+from widemargin.tasks.token_examples import LabelShape, PartialTokens, TokenExamples
+from widemargin.tasks.training import Compiled, Data
+from widemargin.text.attributes import Resources
 from widemargin.text.columns import split
+from widemargin.text.extractor import Extractor
+from widemargin.text.inputs import check_templates, choose_extractor, prepared
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
-from widemargin.text.span_labels import marks_spans
-from widemargin.text.spans import ENDS, STARTS, is_bio, parsed
-from widemargin.text.spans import spans as spans_in
+from widemargin.text.spans import ENDS, STARTS, marks_spans, parsed
 
-MOST_CONFUSIONS = 10
-MOST_TYPES = 60
-WHOLE, SEQUENCES, UNKNOWN = ("whole",), ("sequences",), ("unknown",)
-PAIR, SPANS = "pair", ("right", "found", "wanted")
-"""Keys of counts: of sequences, of tokens by their labels, and of spans by their type."""
+if TYPE_CHECKING:
+    from widemargin.tasks.warm import Matched
+
+M = TypeVar("M")
+
+
+def extractor_for(parameters: TokenParameters, data: Data, after: Any = None) -> tuple[Extractor, Any]:
+    """The extractor (of the model `after`, if given), and the inputs in the form that it takes."""
+    if after is None:
+        resources = Resources(parameters.lexicons or {}, parameters.clusters or {})
+        extractor = choose_extractor(
+            data.X,
+            parameters.templates,
+            resources,
+            min_count=parameters.min_count,
+            hash_bits=parameters.hash_bits,
+        )
+    else:
+        extractor = after.extractor
+    X = prepared(data.X, extractor)
+    check_templates(extractor, X, data.y)
+    return extractor, X
+
+
+def assemble(
+    make: Callable[..., M],
+    labels: list[Any],
+    examples: TokenExamples,
+    data: Data,
+    score: Score | None,
+    metric: str,
+    matched: "Callable[[M], Matched]",
+    *,
+    piecewise: bool = False,
+) -> Compiled[M]:
+    """The examples, and how to `make` a model of labels, weights and a summary.
+
+    Sequences without known labels teach nothing, so their weight is 0. The summary says how many labels and sequences
+    are unknown.
+    """
+    unknown, sample_weight = {}, data.sample_weight
+    if isinstance(examples, PartialTokens):
+        informative = examples.informative
+        n_useless = int(np.count_nonzero(~informative))
+        unknown = {"unknown": {"labels": examples.n_unknown, "sequences": n_useless}}
+        if informative.any():
+            sample_weight = checked_weights(sample_weight, examples.n_examples) * informative
+    model = partial(_model, partial(make, labels), examples.shape, unknown)
+    return Compiled(examples, model, labels, score, metric, sample_weight, piecewise, matched=matched)
+
+
+def _model(
+    make: Callable[..., M], shape: LabelShape, unknown: dict[str, Any], solution: Solution, summary: dict[str, Any]
+) -> M:
+    return make(weights=shape.parts(solution.w).thinned(), summary=summary | unknown)
+
+
+def match(model: Any, codes: LongVector, axes: Mapping[str, Sequence[LongVector]], *more: LongVector) -> "Matched":
+    """The weights of a model for the labels and features that new examples have, too; `axes` as for `reorder`.
+
+    `codes` has the places of the labels; the examples' `digests` take these and `more`.
+    """
+    from widemargin.tasks.warm import Matched  # seldom needed
+
+    w = model.w
+    numbers = model.shape.parts(np.arange(len(w), dtype=np.float64)).reorder(codes, axes)
+    return Matched(w, numbers.flat().astype(np.int64), (codes, *more))
 
 
 def dev_score(
-    metric: str,
-    examples: Examples,
-    indptr: LongVector,
-    names: Sequence[Any],
-    gold: Sequence[Sequence[Any]],
-    n_jobs: int | None,
+    metric: str, examples: TokenExamples, names: Sequence[Any], gold: Sequence[Sequence[Any]], n_jobs: int | None
 ) -> Score:
     """The development score as a function of the weights; outputs are codes with these `names`."""
-    measure, n_threads = code_scorer(metric, names, indptr, gold), count_threads(n_jobs)
+    measure, n_threads = code_scorer(metric, names, examples.indptr, gold), count_threads(n_jobs)
 
     def score(w: FloatVector) -> float:
         return measure(np.concatenate(predict(examples, w, n_threads)))
@@ -163,72 +217,3 @@ def _f1(found: _Spans, wanted: _Spans) -> float:
     _, here, there = np.intersect1d(found.begin, wanted.begin, assume_unique=True, return_indices=True)
     right = np.count_nonzero((found.end[here] == wanted.end[there]) & (found.type[here] == wanted.type[there]))
     return quotient(2 * int(right), len(found.begin) + len(wanted.begin))
-
-
-def label_counts(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], known: Sequence[str]
-) -> Counter[Any]:
-    """The counts for `counted_evaluation`; counts of several pieces of data can be added."""
-    right, n = sequences_right(gold, predicted)
-    counts: Counter[Any] = Counter({WHOLE: int(right), SEQUENCES: int(n)})
-    counts[UNKNOWN] = sum(label is None for labels in gold for label in labels)
-    if are_partial(gold):
-        gold, predicted = known_runs(gold, predicted)
-    counts |= Counter({(PAIR, *pair): count for pair, count in confused(gold, predicted).items()})
-    if is_bio({*(label for labels in gold for label in labels), *known}):
-        for what, found in zip(
-            SPANS, span_counts(list(map(spans_in, gold)), list(map(spans_in, predicted))), strict=True
-        ):
-            counts |= Counter({(what, type_): count for type_, count in found.items()})
-    return counts
-
-
-def counted_evaluation(
-    found: Counter[Any], known: Sequence[str], calibration: Mapping[str, float], seconds: dict[str, float]
-) -> Evaluation:
-    """How well labels agree, by the counts of `label_counts`."""
-    unknown, whole = found[UNKNOWN], quotient(found[WHOLE], found[SEQUENCES])
-    pairs = {key[1:]: count for key, count in found.items() if key[0] == PAIR}
-    counts = Counter[str]()
-    for (label, _), count in pairs.items():
-        counts[label] += count
-    spans = is_bio({*counts, *known})
-    of_spans = ({key[1]: count for key, count in found.items() if key[0] == what} for what in SPANS)
-    scores: Scores = counted(*of_spans) if spans else scores_of_pairs(pairs)
-    right = quotient(sum(count for (g, p), count in pairs.items() if g == p), sum(pairs.values()))
-    confused = _confusions(pairs)
-    unseen = {label: counts[label] for label in sorted(counts.keys() - set(known))}
-    results = {
-        "accuracy": right,
-        "sequence_accuracy": whole,
-        "scored": "spans" if spans else "labels",
-        **overall(scores.micro),
-        "by_type": plain(scores.by_label),
-        "confusions": confused,
-        "unseen_labels": unseen,
-        **({"not_scored": unknown} if unknown else {}),
-        **({"calibration": dict(calibration)} if calibration else {}),
-    }
-    facts = [("accuracy", share(right)), ("sequences", f"{share(whole)} all right")]
-    if unknown:
-        facts.append(("not scored", f"{unknown:,} tokens whose label is unknown"))
-    if spans:
-        facts.append(spelt_f1(scores.micro))
-    if calibration:
-        errors = ", ".join(f"{error:.4f} of {kind}" for kind, error in calibration.items())
-        facts.append(("expected calibration error", errors))
-    heading, of = ("Spans by type", "type") if spans else ("Tokens by label", "label")
-    tables = [score_table(heading, of, by_support(scores.by_label), MOST_TYPES)]
-    if confused:
-        rows = [[each["gold"], each["predicted"], f"{each['count']:,}"] for each in confused]
-        tables.append(Table("Most frequent confusions", ["gold", "predicted", "tokens"], rows))
-    if unseen:
-        rows = [[name, f"{count:,}"] for name, count in unseen.items()]
-        tables.append(Table("Labels that training did not have", ["label", "tokens"], rows))
-    return Evaluation(results, "f1" if spans else "accuracy", facts, tables, seconds)
-
-
-def _confusions(pairs: Mapping[tuple[str, str], int]) -> list[dict[str, Any]]:
-    """The most frequent pairs of a gold label and a wrong prediction."""
-    wrong = sorted((-count, *pair) for pair, count in pairs.items() if pair[0] != pair[1])[:MOST_CONFUSIONS]
-    return [{"gold": gold, "predicted": predicted, "count": -count} for count, gold, predicted in wrong]

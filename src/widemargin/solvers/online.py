@@ -1,4 +1,4 @@
-"""Shared by the online primal solvers: one subgradient per small batch, at weights brought up to date where needed.
+"""Shared by the online solvers: small batches, subgradients at weights brought up to date where needed, averages.
 
     P(w) / C = Σ_batches [ λ r(w) + Σ_{i in batch} c_i ℓ(ξ_i(w)) ],   λ = 1 / (C · number of batches)
 
@@ -6,10 +6,15 @@ with r the penalty and ℓ the loss, so an epoch is one pass over the terms of P
 is `strength`. A batch's gradient is zero at most weights, where only the penalty acts. Such weights are left alone
 until a batch reads them (`Examples.support`); only then are they brought up to date (Kummerfeld et al. 2015, Algorithm
 1), by the solver's state.
+
+The average of w over all steps of a mistake-driven solver is lazy, too. With u = Σ t·δ_t over the updates w ← w + δ_t,
+each with the number t of steps before it, the mean of w over T steps is w − u / T; so an update touches no more of u
+than of w.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +22,8 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix
 from widemargin.core.cuts import Cuts
 from widemargin.core.problem import Problem
-from widemargin.core.sparse import Rows, coalesce, new_table
+from widemargin.core.solver import Solver, start_weights
+from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table
 
 
 class Gradient(NamedTuple):
@@ -42,6 +48,11 @@ def small_size(problem: Problem, size: int | None) -> int:
     No line search corrects a stale gradient, so batches are smaller than those of dual solvers.
     """
     return size or max(1, problem.batch_size // 48)
+
+
+def small_batches(problem: Problem, rng: np.random.Generator, size: int | None) -> list[IntVector]:
+    """All examples, shuffled, in batches of `small_size`."""
+    return problem.batches(rng, small_size(problem, size))
 
 
 def strength(problem: Problem, batches: list[IntVector]) -> float:
@@ -85,3 +96,51 @@ def _sum(alpha: FloatVector, a: Rows) -> tuple[IntVector, FloatVector]:
                 write += 1
     end = coalesce(indices, values, begin, write, begin, new_table(room))
     return indices[:end], values[:end]
+
+
+@dataclass(slots=True)
+class AveragedState:
+    """The current weights `w`, the lazy part `u` of their average, and the number `t` of steps made."""
+
+    w: FloatVector
+    u: FloatVector
+    t: int = 0
+
+    @property
+    def mean(self) -> FloatVector:
+        """The average of w over all steps."""
+        return self.w - self.u / max(self.t, 1)
+
+    def last(self) -> FloatVector:
+        """w after the last step."""
+        return self.w
+
+    def move(self, w: FloatVector) -> None:
+        """Go on from `w`: an update like any other."""
+        self.u += self.t * (w - self.w)
+        self.w[:] = w
+
+
+@kernel
+def add_averaged(step: float, rows: Rows, row: int, w: FloatVector, u: FloatVector, t: int) -> None:
+    """w += step · a for a row a, after t steps."""
+    begin, end = rows.indptr[row], rows.indptr[row + 1]
+    add_scaled(step, rows.indices, rows.values, begin, end, w)
+    add_scaled(step * t, rows.indices, rows.values, begin, end, u)
+
+
+class AveragedSolver(Solver, Protocol):
+    """A mistake-driven solver whose states are averaged: it defines its own epochs and inherits the rest."""
+
+    online: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
+    usual_epochs: ClassVar[int | None] = 15
+    state: ClassVar[type[AveragedState]] = AveragedState
+
+    def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> Any:
+        """Weights zero, a copy of `w`, or the combination of `cuts`."""
+        return self.state(start_weights(problem, w, cuts), np.zeros(problem.n_weights))
+
+    def seasoned(self, problem: Problem, state: Any, examples: int) -> None:
+        """Let the weights count for this many examples in the average."""
+        state.t = examples

@@ -45,7 +45,7 @@ def as_queries(X: Any, group: Any = None, qid: Any = None, width: int | None = N
     if group is not None and qid is not None:
         raise DataError("give group, the sizes of queries, or qid, the query of each document, but not both")
     if group is None and qid is None:
-        return _joined(X, width)
+        return _join(X, width)
     matrix = as_matrix(X, width)
     n = len(matrix.rows.indptr) - 1
     return Queries(matrix, by_size(group, n, "group") if qid is None else by_name(qid, n))
@@ -85,7 +85,7 @@ def apart(names: Any) -> int | None:
     return int(repeated[0]) if len(repeated) else None
 
 
-def _joined(X: Any, width: int | None) -> Queries:
+def _join(X: Any, width: int | None) -> Queries:
     """A list of matrices, one per query."""
     if isinstance(X, Matrix) or hasattr(X, "shape") or not isinstance(X, list | tuple):
         raise DataError(
@@ -125,22 +125,22 @@ def as_grades(y: Any, indptr: LongVector) -> IntVector:
     return grades.astype(np.int32)
 
 
-def valued(rows: Rows) -> Rows:
+def with_values(rows: Rows) -> Rows:
     """The same rows with their values written out."""
     return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
 
 
-def normalised(rows: Rows, width: int, indptr: LongVector) -> Rows:
+def normalise(rows: Rows, width: int, indptr: LongVector) -> Rows:
     """Each feature divided by the length of its range within the query; features without a range are left out.
 
     Rankings are the same as after scaling to 0 … 1, whose offset is the same for all documents of a query. Without the
     offset, zeros stay zeros.
     """
-    return rows._replace(values=_normalised(rows, width, indptr))
+    return rows._replace(values=_scaled_values(rows, width, indptr))
 
 
 @kernel
-def _normalised(rows: Rows, width: int, indptr: LongVector) -> FloatVector:
+def _scaled_values(rows: Rows, width: int, indptr: LongVector) -> FloatVector:
     values = np.empty(len(rows.values))
     low, high, count = np.zeros(width), np.zeros(width), np.zeros(width, dtype=np.int64)
     for q in range(len(indptr) - 1):

@@ -1,0 +1,76 @@
+"""The smallest kind of model: a vector of weights, used from Python. Tasks that read files need more (`tasks.base`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from widemargin._types import AnyArray, FloatVector
+from widemargin.core.header import Fields, whole
+from widemargin.core.stored import Stored
+from widemargin.errors import UnsupportedError
+from widemargin.files.raw import Source
+from widemargin.report.evaluation import Evaluation
+from widemargin.report.text import share
+from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.strongest import Part, strongest
+
+
+@dataclass
+class WeightsModel(Model):
+    """A vector of weights, and whatever the `fields` of its header name: attributes that JSON can hold."""
+
+    counts: ClassVar[str] = "examples"
+    fields: ClassVar[Fields] = {}
+    names: ClassVar[Sequence[str]] = ()
+    """The names of the weights, if they have any."""
+
+    weights: FloatVector
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights."""
+        return self.weights
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of weights."""
+        return {"labels": len(self.labels), "features": 0, "weights": len(self.weights)}
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """The share of outputs that equal the gold ones."""
+        begin = perf_counter()
+        outputs = self.predict(X, n_threads)
+        seconds = {"decoding": perf_counter() - begin}
+        right = float(np.mean([output == gold for output, gold in zip(outputs, y, strict=True)]))
+        return Evaluation({"accuracy": right}, "accuracy", [("accuracy", share(right))], [], seconds)
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """Not supported: the task has no files."""
+        raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """Not supported: the task has no files."""
+        raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest weights, by their names or else by their numbers."""
+        name = self.names.__getitem__ if self.names else "weight {}".format
+        return {"weights": Part("Weights", strongest(self.weights, top, name))}
+
+    def compacted(self) -> Self:
+        """The same model: a weight of zero cannot be left out without knowing what weights are for."""
+        return self
+
+    def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        # Nothing else in the file tells the number of weights, so the header states it for a check of the array.
+        own = {name: getattr(self, name) for name in self.fields}
+        return {**own, "n_weights": len(self.weights)}, {"weights": self.weights}
+
+    @classmethod
+    def _restore(cls, stored: Stored) -> Self:
+        n_weights = stored.checked({}, {"n_weights": whole(at_least=0)}).get("n_weights")
+        own = {"labels": [], **{name: stored.header[name] for name in cls.fields}}
+        return cls(weights=stored.vector("weights", np.float64, n_weights), summary=stored.header["summary"], **own)
