@@ -27,8 +27,6 @@ from widemargin.structures.graph import (
 from widemargin.structures.tied_rows import Items, Kinds, TiedRows
 from widemargin.testing import check_structure
 
-pytestmark = pytest.mark.interpreted
-
 
 class Bounds(Graphs):
     """Graphs that are never decoded exactly."""
@@ -60,7 +58,8 @@ def total(structure, theta, labels):
     return structure.total(scores_of(theta), np.array([*labels, 0.0]))[0]
 
 
-@settings(max_examples=60)
+@pytest.mark.interpreted
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_bounds_are_never_below_the_best_output(seed):
     rng = np.random.default_rng(seed)
@@ -146,9 +145,10 @@ SHAPES = [
 ]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("structure", [ExactGraphs(SHAPES), Bounds(SHAPES)], ids=["exact", "bounded"])
 def test_examples_are_a_structure(structure):
-    check_structure(examples_of(np.random.default_rng(0), structure))
+    check_structure(examples_of(np.random.default_rng(0), structure), n_draws=4)
 
 
 def test_parts_are_summed_as_rows_of_features():
@@ -177,14 +177,15 @@ def test_bounds_prove_the_optimum_of_exact_decoding(solver, loss):
     bounded = examples_of(np.random.default_rng(3), Bounds(shapes))
     assert isinstance(bounded, Bounded)
     assert not isinstance(bounded, Marginals)
-    sure = fit(Problem(exact, C=0.3, loss=loss), named_solver("auto"), stop=Stop(epochs=400, gap=1e-4))
+    sure = fit(Problem(exact, C=0.3, loss=loss), named_solver("auto"), stop=Stop(epochs=400, gap=1e-3))
     found = fit(Problem(bounded, C=0.3, loss=loss), named_solver(solver), stop=Stop(epochs=400, gap=1e-2))
-    assert sure.gap <= 1e-4
-    assert found.primal >= sure.primal * (1 - 1e-4)
+    assert sure.gap <= 1e-3
+    assert found.primal >= sure.primal * (1 - 1e-3)
     assert found.primal * (1 - found.gap) <= sure.primal
     assert found.gap < 0.2
 
 
+@pytest.mark.interpreted
 def test_labels_known_in_part_are_filled_in():
     examples = examples_of(np.random.default_rng(4), ExactGraphs(SHAPES), known=0.5)
     w, batch = np.random.default_rng(5).normal(size=examples.n_weights), np.arange(3, dtype=np.int32)
