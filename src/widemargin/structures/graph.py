@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.block_ascent import Graph, ascend
 from widemargin.decoders.elimination import Elimination, eliminate, elimination, marginals, read_back
@@ -253,7 +253,9 @@ class ExactGraphs(Graphs):
         first = np.concatenate([np.empty(0, np.int64), *(s + n.at_node for s, n in zip(starts, nodes, strict=True))])
         column = np.arange(self._flat.widths.max(initial=1))
         there = column < widths[:, None]
-        return np.where(there, own[np.where(there, first[:, None] + column, 0)], empty) if len(own) else there * empty
+        rows = np.full(there.shape, empty)
+        rows[there] = own[(first[:, None] + column)[there]]
+        return rows
 
 
 def graphs(shapes: Sequence[Shape]) -> Graphs:
@@ -298,7 +300,8 @@ class GraphCosts:
         at = np.concatenate([np.arange(self.places[i], self.places[i + 1]) for i in batch])
         wrong = (self.gold[at] >= 0) & (labels != self.gold[at])
         example = np.repeat(np.arange(len(batch)), lengths - 1)
-        return np.bincount(example, weights=wrong * self.weights[at], minlength=len(batch))
+        errors: FloatVector = np.bincount(example, weights=wrong * self.weights[at], minlength=len(batch)).astype(float)
+        return errors
 
     def most(self) -> FloatVector:
         """The error with all labels wrong."""
@@ -316,6 +319,6 @@ class GraphLimits(GraphCosts):
         labels[(shape.at_node + gold)[gold >= 0]] = 0.0
 
 
-def gold_outputs(structure: Graphs, sizes: LongVector, labels: Sequence[Sequence[int] | IntMatrix]) -> FloatVector:
+def gold_outputs(structure: Graphs, sizes: LongVector, labels: Sequence[Sequence[int] | IntVector]) -> FloatVector:
     """These labels as outputs, end to end: nothing scores higher than gold needs to."""
     return np.concatenate([np.empty(0), *(np.append(np.asarray(each, dtype=np.float64), 0.0) for each in labels)])

@@ -127,7 +127,7 @@ class TiedRows:
     @property
     def work(self) -> FloatVector:
         """Measured on grids: a part takes about a tenth of a microsecond, most of it while messages are passed."""
-        return 0.1 * self.n_own
+        return self.n_own / 10.0
 
     def scores(self, w: FloatVector, batch: IntVector, room: Scores) -> Scores:
         """Add the scores of parts; none are shared."""
