@@ -21,6 +21,7 @@ from widemargin.structures.chain import Chain, Segments
 from widemargin.structures.classes import Choices, Classes
 from widemargin.structures.constituents import Constituents
 from widemargin.structures.dependencies import dependencies as of_kind
+from widemargin.structures.graph import ExactGraphs, shape_of
 from widemargin.structures.label_sets import LabelSets, ListedSets
 
 
@@ -206,6 +207,32 @@ def choices():
     return Case(Choices(), [3, 1, 4], 0, lambda n: [np.array([y], dtype=np.int32) for y in range(n)], costs)
 
 
+def graphs():
+    """A path, no nodes, a cycle with nodes of other labels and parallel edges, and two nodes without an edge."""
+    shapes = [
+        shape_of([2, 2, 2], [(0, 1), (2, 1)]),
+        shape_of([], []),
+        shape_of([2, 3, 2], [(0, 1), (1, 2), (2, 0), (1, 0)]),
+        shape_of([1, 3], []),
+    ]
+
+    def costs(i, gold, rng):
+        shape = shapes[i]
+        own = rng.integers(0, 3, size=shape.n_own).astype(float)
+        own[shape.widths.sum() :] = 0.0
+        own[shape.at_node + gold[:-1].astype(int)] = 0.0
+        return own
+
+    return Case(
+        ExactGraphs(shapes),
+        [0, 1, 2, 3],
+        0,
+        lambda i: [np.array([*y, 0.0]) for y in product(*map(range, shapes[i].widths.tolist()))],
+        costs,
+        lambda i, y: [[int(first + label)] for first, label in zip(shapes[i].at_node, y[:-1], strict=True)],
+    )
+
+
 CASES = {
     "chain": chain,
     "chain by position": lambda: chain(by_position=True),
@@ -220,6 +247,7 @@ CASES = {
     "siblings": lambda: dependencies(SIBLINGS, 2),
     "constituents": lambda: constituents(halves=True),
     "constituents without halves": lambda: constituents(halves=False),
+    "graphs": graphs,
     "grandsiblings": lambda: dependencies(GRANDSIBLINGS, 2, single_root=True),
 }
 """Cases by their names."""

@@ -292,6 +292,15 @@ class WithSums(PartExamples):
         return losses, self.structure.residual(counts, gold)
 
 
+class WithExcess(PartExamples):
+    """Examples of structures that bound what decoding missed (`core.examples.Bounded`)."""
+
+    def excess(self, batch: IntVector, outputs: Outputs) -> FloatVector:
+        """By how much the score and cost of any output may exceed those of the one that `decode` returned."""
+        excess: FloatVector = self.structure.excess(self.sizes[batch], outputs)
+        return excess
+
+
 class PartTotals:
     """Σ_i c_i Fᵀ(z(gold) − E[z]) over all examples of these batches (`core.examples.Totals`)."""
 
@@ -316,6 +325,7 @@ ABILITIES: dict[str, type[PartExamples]] = {
     "through": WithThrough,
     "violators": WithPositions,
     "sums": WithSums,
+    "excess": WithExcess,
 }
 
 

@@ -1,0 +1,207 @@
+"""Graphs of any shape: bounds against all outputs, and against linear programmes where these are too many."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from widemargin.core.examples import Bounded, Marginals
+from widemargin.core.loop import Stop, fit
+from widemargin.core.problem import Problem
+from widemargin.core.sparse import Rows
+from widemargin.errors import DataError
+from widemargin.solvers import named_solver
+from widemargin.structures.examples import part_examples
+from widemargin.structures.flat import Scores
+from widemargin.structures.graph import (
+    ExactGraphs,
+    GraphCosts,
+    GraphLimits,
+    Graphs,
+    gold_outputs,
+    graphs,
+    shape_of,
+)
+from widemargin.structures.tied_rows import Items, Kinds, TiedRows
+from widemargin.testing import check_structure
+
+
+class Bounds(Graphs):
+    """Graphs that are never decoded exactly."""
+
+    def plan(self, graph):
+        return None
+
+
+def grid(rows, columns):
+    number = np.arange(rows * columns).reshape(rows, columns)
+    right = np.stack([number[:, :-1].ravel(), number[:, 1:].ravel()], axis=1)
+    down = np.stack([number[:-1].ravel(), number[1:].ravel()], axis=1)
+    return np.concatenate([right, down])
+
+
+def drawn(rng, n_nodes, density, widest=3):
+    widths = rng.integers(1, widest + 1, size=n_nodes)
+    ends = [
+        (u, v) if rng.random() < 0.5 else (v, u) for u in range(n_nodes) for v in range(u) if rng.random() < density
+    ]
+    return shape_of(widths, ends)
+
+
+def scores_of(theta):
+    return Scores(np.zeros(1, np.int64), np.zeros(1, np.int64), theta, np.empty(0))
+
+
+def total(structure, theta, labels):
+    return structure.total(scores_of(theta), np.array([*labels, 0.0]))[0]
+
+
+@pytest.mark.interpreted
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_bounds_are_never_below_the_best_output(seed):
+    rng = np.random.default_rng(seed)
+    shape = drawn(rng, int(rng.integers(0, 7)), rng.choice([0.3, 0.6, 1.0]))
+    theta = rng.normal(size=shape.n_own) * rng.choice([0.3, 3.0])
+    if rng.random() < 0.3:
+        theta[rng.random(len(theta)) < 0.1] = -np.inf
+    bounded, exact = Bounds([shape]), ExactGraphs([shape])
+    best = max(total(exact, theta, y) for y in product(*map(range, shape.widths.tolist())))
+    if best == -np.inf:
+        return
+    one = np.zeros(1, np.int64)
+    output, sure = bounded.best(scores_of(theta)), exact.best(scores_of(theta))
+    found = total(bounded, theta, output[:-1])
+    assert found <= best + 1e-9
+    assert found + bounded.excess(one, output)[0] >= best
+    assert total(exact, theta, sure[:-1]) == pytest.approx(best)
+    assert exact.excess(one, sure)[0] == 0.0
+
+
+@pytest.mark.parametrize("noise", [0.5, 2.0])
+def test_bounds_of_grids_are_close_to_linear_programmes(noise):
+    from scipy.optimize import linprog
+    from scipy.sparse import lil_array
+
+    rng, shape = np.random.default_rng(5), shape_of(np.full(36, 3), grid(6, 6))
+    theta = noise * rng.normal(size=shape.n_own)
+    sums, right = lil_array((36 + 6 * len(shape.ends), shape.n_own)), np.zeros(36 + 6 * len(shape.ends))
+    for v in range(36):
+        sums[v, shape.at_node[v] : shape.at_node[v] + 3], right[v] = 1.0, 1.0
+    for e, (u, v) in enumerate(shape.ends.tolist()):
+        for a in range(3):
+            sums[36 + 6 * e + a, shape.at_edge[e] + 3 * a : shape.at_edge[e] + 3 * a + 3] = 1.0
+            sums[36 + 6 * e + a, shape.at_node[u] + a] = -1.0
+            sums[36 + 6 * e + 3 + a, shape.at_edge[e] + a : shape.at_edge[e] + 9 : 3] = 1.0
+            sums[36 + 6 * e + 3 + a, shape.at_node[v] + a] = -1.0
+    relaxed = -linprog(-theta, A_eq=sums.tocsr(), b_eq=right, bounds=(0, 1), method="highs").fun
+    structure = Bounds([shape])
+    output = structure.best(scores_of(theta))
+    found = total(structure, theta, output[:-1])
+    assert relaxed <= found + output[-1] + 1e-6  # a bound that is dual to this programme
+    assert output[-1] <= 0.02 * relaxed
+
+
+def test_wide_grids_have_bounds_and_narrow_ones_are_exact():
+    wide, narrow = shape_of(np.full(100, 5), grid(10, 10)), shape_of(np.full(30, 3), grid(3, 10))
+    assert isinstance(graphs([narrow]), ExactGraphs)
+    assert type(graphs([narrow, wide])) is Graphs
+
+
+def examples_of(rng, structure, *, known=1.0):
+    """Random features of nodes and edges, and gold labels; edges have as many weights as their table has cells."""
+    shapes = structure.shapes
+    width = 3
+    counts = [len(s.widths) + len(s.ends) for s in shapes]
+    n_items = sum(counts)
+    kinds = np.concatenate([[0] * len(s.widths) + [1] * len(s.ends) for s in shapes]).astype(np.int64)
+    rows = Rows(
+        2 * np.arange(n_items + 1), rng.integers(0, 4, size=2 * n_items).astype(np.int32), rng.normal(size=2 * n_items)
+    )
+    places = np.concatenate([np.concatenate([s.at_node, s.at_edge]) for s in shapes])
+    given_items = Items(np.concatenate([[0], np.cumsum(counts)]), kinds, places, rows)
+    tied = np.array([0, 1, 2, 1, 3, -1, 2, -1, 0])  # symmetric, and some pairs without a weight
+    columns, signs = (
+        np.concatenate([np.arange(width), tied]),
+        np.concatenate([np.ones(width), [1, 1, 1, 1, 1, 1, -1, 1, 1]]),
+    )
+    of_kinds = Kinds(np.array([0, 4 * width]), np.array([width, 4]), np.array([0, width, width + 9]), columns, signs)
+    sizes = np.arange(len(shapes))
+    features = TiedRows(sizes, structure.n_own(sizes), given_items, of_kinds, 4 * width + 16)
+    labels = [rng.integers(0, width, size=len(s.widths)) for s in shapes]
+    gold = np.concatenate([*labels, []]).astype(np.int32)
+    partly = np.where(rng.random(len(gold)) < known, gold, -1).astype(np.int32)
+    costs = GraphCosts(structure, sizes, partly, np.ones(len(gold)))
+    limits = GraphLimits(structure, sizes, partly, np.ones(len(gold))) if known < 1.0 else None
+    return part_examples(structure, features, costs, gold_outputs(structure, sizes, labels), limits)
+
+
+SHAPES = [
+    shape_of(np.full(4, 3), [(0, 1), (1, 2), (2, 3), (3, 0), (2, 0)]),
+    shape_of([3], []),
+    shape_of([3, 3], [(1, 0)]),
+]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("structure", [ExactGraphs(SHAPES), Bounds(SHAPES)], ids=["exact", "bounded"])
+def test_examples_are_a_structure(structure):
+    check_structure(examples_of(np.random.default_rng(0), structure), n_draws=4)
+
+
+def test_parts_are_summed_as_rows_of_features():
+    rng = np.random.default_rng(1)
+    structure = ExactGraphs(SHAPES)
+    examples = examples_of(rng, structure)
+    w, batch = rng.normal(size=examples.n_weights), np.array([2, 0], dtype=np.int32)
+    found = examples.expectation(w, batch)
+    step = 1e-6 * rng.normal(size=len(w))
+    ahead, behind = examples.expectation(w + step, batch).errors, examples.expectation(w - step, batch).errors
+    slope = [-row.values @ step[row.indices] for row in rows_of(found.psi)]
+    assert (ahead - behind) / 2 == pytest.approx(slope, abs=1e-9)
+
+
+def rows_of(rows):
+    for k in range(len(rows.indptr) - 1):
+        at = slice(rows.indptr[k], rows.indptr[k + 1])
+        yield Rows(np.array([0]), rows.indices[at], rows.values[at])
+
+
+@pytest.mark.parametrize(("solver", "loss"), [("auto", "squared_hinge"), ("bcfw", "hinge"), ("one-slack", "hinge")])
+def test_bounds_prove_the_optimum_of_exact_decoding(solver, loss):
+    rng = np.random.default_rng(2)
+    shapes = [shape_of(np.full(6, 3), drawn(rng, 6, 0.8).ends) for _ in range(6)]
+    exact = examples_of(np.random.default_rng(3), ExactGraphs(shapes))
+    bounded = examples_of(np.random.default_rng(3), Bounds(shapes))
+    assert isinstance(bounded, Bounded)
+    assert not isinstance(bounded, Marginals)
+    sure = fit(Problem(exact, C=0.3, loss=loss), named_solver("auto"), stop=Stop(epochs=400, gap=1e-3))
+    found = fit(Problem(bounded, C=0.3, loss=loss), named_solver(solver), stop=Stop(epochs=400, gap=1e-2))
+    assert sure.gap <= 1e-3
+    assert found.primal >= sure.primal * (1 - 1e-3)
+    assert found.primal * (1 - found.gap) <= sure.primal
+    assert found.gap < 0.2
+
+
+@pytest.mark.interpreted
+def test_labels_known_in_part_are_filled_in():
+    examples = examples_of(np.random.default_rng(4), ExactGraphs(SHAPES), known=0.5)
+    w, batch = np.random.default_rng(5).normal(size=examples.n_weights), np.arange(3, dtype=np.int32)
+    completed = examples.complete(w, batch)
+    known = examples.limits.gold
+    labels = np.concatenate(examples.structure.labels(batch, completed))
+    assert np.array_equal(labels[known >= 0], known[known >= 0])
+
+
+@pytest.mark.parametrize(
+    ("widths", "ends", "message"),
+    [
+        ([2, 2], [(0, 2)], "edge 0 joins 0 and 2, but the nodes are 0 … 1"),
+        ([2, 2], [(0, 1), (1, 1)], "edge 1 joins the node 1 with itself"),
+    ],
+)
+def test_edges_must_join_two_nodes(widths, ends, message):
+    with pytest.raises(DataError, match=message):
+        shape_of(widths, ends)
