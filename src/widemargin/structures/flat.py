@@ -181,10 +181,16 @@ def add_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: Fl
                 padded[at + number - run * length] += weights[b]
 
 
+@kernel
 def places_of(begins: LongVector, counts: LongVector) -> LongVector:
     """begins[k], …, begins[k] + counts[k] − 1 for each k, one after the other."""
-    ends = np.cumsum(counts)
-    return np.arange(counts.sum()) + np.repeat(begins - ends + counts, counts)
+    # A kernel, since it is called for every batch: NumPy takes ten times as long for a few examples.
+    places, write = np.empty(counts.sum(), dtype=np.int64), 0
+    for k in range(len(begins)):
+        for j in range(counts[k]):
+            places[write] = begins[k] + j
+            write += 1
+    return places
 
 
 @kernel
