@@ -95,28 +95,9 @@ def look(i: int, dual: Dual, room: Room, n: int, F_new: float) -> None:
 
 
 @kernel
-def _move(slot: int, step: float, dual: Dual) -> None:
-    """Change w with the α of a cut: w += step · a, or z += ρ step · a and w = S(z) with it (`proximal`)."""
-    sets, w, z, rho = dual.sets, dual.w, dual.z, dual.rho
-    if rho == 0.0:
-        add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], w)
-        return
-    # S(z) changes only where z does, so it is updated in the same loop.
-    step *= rho
-    for entry in range(sets.begin[slot], sets.end[slot]):
-        j = sets.indices[entry]
-        z[j] += step * sets.values[entry]
-        size = max(abs(z[j]) - rho, 0.0)
-        w[j] = size if z[j] > 0.0 else -size
-
-
-@kernel
 def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: int) -> float:
     """Make pair steps on the `n` cuts laid out and apply the change to w; return the gain."""
     sets, ridge = dual.sets, dual.ridge[i]
-    for k in range(n if dual.rho > 0.0 else 0):
-        for other in range(n):
-            room.K[k, other] *= dual.rho
     for k in range(n + 1):
         room.K[n, k] = room.K[k, n] = 0.0
         room.before[k] = room.F[k]
@@ -130,7 +111,7 @@ def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: 
         if step != 0.0:
             # D is quadratic, so it rises by the step times the mean of its slopes at both ends.
             gain += step * 0.5 * (room.before[k] + room.F[k])
-            _move(slot, step, dual)
+            add_scaled(step, sets.indices, sets.values, sets.begin[slot], sets.end[slot], dual.w)
             sets.alpha[slot] = room.alpha[k]
         mass += room.alpha[k]
         idle = idle or room.alpha[k] == 0.0

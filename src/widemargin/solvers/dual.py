@@ -26,15 +26,13 @@ SETTLED = 4  # epochs after which w changes slowly enough for the largest batche
 
 
 class Dual(NamedTuple):
-    """The state as kernels see it; `z` and `rho` are those of `proximal`, with rho = 0 for all other solvers."""
+    """The state as kernels see it."""
 
     w: FloatVector
     sets: WorkingSets
     cap: FloatVector
     ridge: FloatVector
     gap: FloatVector
-    z: FloatVector
-    rho: float
 
 
 @dataclass(slots=True)
@@ -64,7 +62,7 @@ class DualState:
     @property
     def view(self) -> Dual:
         """The state as kernels see it; ask for it again after the store has made room."""
-        return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap, self.w, 0.0)
+        return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap)
 
 
 def _best_scale(problem: Problem, state: DualState) -> float:
