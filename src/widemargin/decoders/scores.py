@@ -1,4 +1,4 @@
-"""What is done with a row of scores: the highest, the k best, sums of exponentials, and draws in proportion to them.
+"""Rows of scores: the highest, the k best, sums of exponentials, and draws in proportion to them.
 
 The k best of many items come best first: by level, then by key, then by number. A heap holds the k best so far, with
 the worst of them on top. Nearly all items lose against the top at once, so choosing a few out of n costs little more

@@ -36,7 +36,7 @@ PATIENCE = 10
 """After how many rounds that close less than a hundredth of the gap it stops."""
 
 ROUNDING = 1e-12
-"""What is added to a bound, relative to it: sums of messages are rounded."""
+"""Added to each bound, relative to its size, since sums of messages are rounded."""
 
 
 class Shape(NamedTuple):

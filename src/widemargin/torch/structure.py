@@ -320,4 +320,4 @@ class FlatStructure(Structure):
             if (numbers < np.repeat(most, np.diff(indptr))).all():
                 return
         if len(codes):
-            raise DataError(f"{name} has parts that there are no scores of")
+            raise DataError(f"{name} has parts without scores")
