@@ -288,7 +288,7 @@ class SequenceTagger(TaggerParameters, TokenEstimator[Tagger]):
     >>> tagger.score(X, y)
     1.0
     >>> tagger.strongest("VERB", 1)
-    FeatureRows for and against VERB
+    Features for and against VERB
       +0.257 suffix1=s  -0.084 suffix1=t
     Transitions
       +0.159 NOUN → VERB  -0.199 VERB → DET
