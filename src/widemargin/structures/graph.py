@@ -35,8 +35,8 @@ ROUNDS = 200
 PATIENCE = 10
 """After how many rounds that close less than a hundredth of the gap it stops."""
 
-ROUNDING = 1e-12
-"""Added to each bound, relative to its size, since sums of messages are rounded."""
+ROUNDING = 1e-13
+"""Added to each bound, relative to Σ|θ|: messages are sums of scores, however small the bound that is left of them."""
 
 
 class Shape(NamedTuple):
@@ -147,7 +147,8 @@ class Graphs(Flat):
             out = found[write : write + n + 1]
             if plan is None:
                 total, bound = self._ascended(graph, own, out)
-                out[n] = max(bound - total, 0.0) + ROUNDING * (1.0 + abs(bound))
+                size = np.abs(own[np.isfinite(own)]).sum()
+                out[n] = max(bound - total, 0.0) + ROUNDING * (1.0 + size)
             else:
                 values = _with_messages(plan, own)
                 eliminate(plan, values, False)
