@@ -210,7 +210,7 @@ def _use_option(name: str, path: Path, rng: Random) -> None:
 
 
 def _use_penalties(path: Path, rng: Random) -> None:
-    from widemargin.tasks.segment.labels import read_penalties
+    from widemargin.tasks.segment.files import read_penalties
 
     spans = [[(4, 6, "city"), (0, 2, "name")], [], []]
     options = {"templates": "word", "max_epochs": 1, "n_jobs": 1, **read_penalties(str(path))}

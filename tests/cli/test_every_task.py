@@ -36,9 +36,9 @@ def test_from_training_to_prediction(trained: tuple[str, Path, Path], tmp_path: 
     _, data, model = trained
     predictor, out = load_model(model), tmp_path / f"out{data.suffix}"
     results = json.loads(succeed("evaluate", model, data, "--json"))
-    assert results[f"{predictor.counts}_per_second"] > 0
+    assert results[f"{predictor.reporter.counts}_per_second"] > 0
     shown = succeed("evaluate", model, data)
-    assert f"{predictor.counts} per second" in shown
+    assert f"{predictor.reporter.counts} per second" in shown
     main = float(succeed("evaluate", model, data, "--quiet"))
     assert any(value == pytest.approx(main, abs=1e-6) for value in results.values() if isinstance(value, float))
     chosen = ["--format", "svmlight"] if data.suffix == ".svm" else []
@@ -112,10 +112,10 @@ def test_nothing_in_a_file_commands_the_terminal(
     assert ESCAPED in said("score", data, out, "--task", name)
     assert ESCAPED in said("evaluate", model, tmp_path / f"{NAME}none", code=2)
     predictor = load_model(model)
-    if predictor.explains:
+    if predictor.reporter.explains:
         said("inspect", model, "--explain", data)
         said("inspect", model, "--label", HOSTILE, code=2)
-    if predictor.draws:
+    if predictor.reporter.draws:
         assert ESCAPED in said("predict", model, data, "--draw", "-")
     if len(predictor.labels) > 1 and any(HOSTILE in str(label) for label in predictor.labels):
         assert inspected.count(ESCAPED) > 2

@@ -28,7 +28,7 @@ def test_relations_of_a_parser(parser: Path) -> None:
     """Their weights are the votes of the only template of labels that looks at no column."""
     model = load_model(parser)
     results = json.loads(succeed("inspect", parser, "--json", "--top", "100"))
-    votes = ArcVotes(model.extractor, model.two_tokens(), model.w, model.labels)
+    votes = ArcVotes(model.extractor, model.reporter.two_tokens(), model.w, model.labels)
     for name, (head, modifier) in (("relations_before", (2, 1)), ("relations_after", (1, 2))):
         found = {each["name"]: each["weight"] for side in results[name].values() for each in side}
         for number, label in enumerate(model.labels):

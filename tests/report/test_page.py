@@ -12,7 +12,7 @@ from report.test_comparison import HINGE, run
 from widemargin.report.comparison import Comparison
 from widemargin.report.verdict import SolverRun
 from widemargin.tasks.summarise.features import Summary, Topic
-from widemargin.tasks.summarise.model import summary_page
+from widemargin.tasks.summarise.pictures import summary_page
 
 CHROMIUM = shutil.which("chromium")
 WIDTHS = {"wide": 1280, "tablet": 768, "phone": 390}

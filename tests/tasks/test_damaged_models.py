@@ -181,7 +181,7 @@ def test_templates_can_neither_hang_nor_ask_for_all_memory(name, place, template
 def test_the_widest_matrix_costs_nothing(name, tmp_path):
     damaged = Damaged(name, tmp_path)
     assert "rows of 2 features" in damaged.outcome(replaced(damaged.header, ("features", "width"), 2**31 - 1))
-    load_model(damaged.path).warm_up()
+    load_model(damaged.path).reporter.warm_up()
 
 
 def test_own_structures_need_the_number_of_weights_that_they_were_trained_with(tmp_path):

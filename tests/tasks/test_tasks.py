@@ -16,8 +16,9 @@ from helpers.models import EXPECTED, FIXTURES, given_for, inputs_of
 from widemargin.cli.commands import main
 from widemargin.cli.options import parameter_fields
 from widemargin.core.model_file import read_model
-from widemargin.tasks import TASKS, estimators, kinds, task
+from widemargin.tasks import TASKS, estimators, kinds, reporter_of, task
 from widemargin.tasks.base import Model
+from widemargin.tasks.files import Reporter
 from widemargin.tasks.parameters import Parameters, spelt_type
 
 KINDS = dict(kinds())
@@ -31,6 +32,7 @@ def test_the_parts_of_a_kind_fit_together(name):
     assert issubclass(parameters, Parameters)
     assert issubclass(model, Model)
     assert model.kind == name
+    assert issubclass(reporter_of(name), Reporter)
     assert issubclass(estimator, parameters)
     assert [field.name for field in fields(estimator)] == [field.name for field in fields(parameters)]
     assert estimator._compile is kind.compile
@@ -107,6 +109,17 @@ def test_training_a_tagger_loads_no_other_task():
     assert not [each for each in modules for other in others if each.startswith(f"widemargin.tasks.{other}.")]
     assert not [each for each in modules if each.startswith("widemargin.decoders.cky")]
     assert len(modules) <= 130  # of 180 before tasks had folders, and of 250 now
+
+
+def test_loading_and_predicting_load_no_reports():
+    names = [name for name in EXPECTED if not given_for(name) and name not in ("tag-matrix", "bracket")]
+    asked = [(str(FIXTURES / f"{name}.wm"), inputs_of(name)) for name in names]
+    assert len(asked) >= 5
+    code = "import sys\nfrom widemargin.tasks.base import load_model\n"
+    code += f"for path, inputs in {asked!r}:\n    load_model(path).predict(inputs)\n"
+    code += "assert not {'sklearn', 'matplotlib'} & set(sys.modules), 'slow'"
+    modules = loaded(code)
+    assert not [each for each in modules if re.search(r"report|files|training|estimator|pictures|explain", each)]
 
 
 def test_help_loads_nothing_that_is_slow():

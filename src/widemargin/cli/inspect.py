@@ -49,7 +49,7 @@ def run(
         raise WidemarginError("--token, --head and --span need --explain FILE, whose sentences they are in")
     predictor: Model = load_model(model)
     known = [str(label) for label in predictor.labels]
-    chosen = predictor.numbers_of(labels)
+    chosen = predictor.reporter.numbers_of(labels)
     _export(predictor, model, exports)
     if card:
         printer = Printer()
@@ -57,7 +57,7 @@ def run(
             printer.line(line)
         return
     summary, solution = predictor.summary, predictor.course
-    parts, parameters = predictor.strongest(chosen, top), summary.get("parameters", {})
+    parts, parameters = predictor.reporter.strongest(chosen, top), summary.get("parameters", {})
     templates: Any = dict(predictor.templates)
     results = {
         "model": model,
@@ -70,7 +70,7 @@ def run(
         },
         "labels": known,
         "templates": templates.get("", templates) or None,
-        "remarks": dict(predictor.remarks()),
+        "remarks": dict(predictor.reporter.remarks()),
         "data": predictor.about,
         "parameters": parameters,
         "C": summary.get("C", parameters.get("C")),
@@ -82,9 +82,10 @@ def run(
     else:
         printer = Printer()
         _print(printer, solution, results, predictor)
-        if predictor.picture():
+        picture = predictor.reporter.picture()
+        if picture:
             printer.heading("Picture")
-            for line in predictor.picture():
+            for line in picture:
                 printer.line(line)
         _print_parts(printer, parts)
         _print_templates(printer, predictor.templates)
@@ -97,9 +98,9 @@ def _explain(model: str, file: str, sentence: int, question: Question, *, top: i
     than the best alternative. With one, the features that make the difference are.
     """
     predictor: Model = load_model(model)
-    if not predictor.explains:
+    if not predictor.reporter.explains:
         raise UnsupportedError(f"the model predicts {predictor.predicts}; it cannot explain them")
-    corpus = predictor.alone(predictor.read(file, Reading(), gold=False), sentence)
+    corpus = predictor.reporter.alone(predictor.read(file, Reading(), gold=False), sentence)
     answer = predictor.explain(corpus.X, question)
     words = {"words": corpus.X.sequences("word")[0]} if isinstance(corpus.X, Columns) else {}
     results = {"model": model, "sentence": sentence, **words, **answer}
@@ -141,15 +142,15 @@ def _print_reasons(printer: Printer, results: dict[str, Any], top: int) -> None:
 def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
     """Write the model in other formats, all of them checked before anything is written."""
     for path in exports:
-        if Path(path).suffix.lower() not in predictor.exports:
-            known = ", ".join(f"{suffix} ({what})" for suffix, what in predictor.exports.items())
+        if Path(path).suffix.lower() not in predictor.reporter.exports:
+            known = ", ".join(f"{suffix} ({what})" for suffix, what in predictor.reporter.exports.items())
             raise UnsupportedError(
                 f"{path} is in no format that the model can be written in; "
                 + (f"these are {known}" if known else f"models of {predictor.predicts} have none")
             )
         check_target(path, inputs=[model])
     for path in exports:
-        content = predictor.exported(Path(path).suffix.lower())
+        content = predictor.reporter.exported(Path(path).suffix.lower())
         with replacing(path, "wb") as stream:
             stream.write(content)
 
@@ -166,7 +167,7 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
         ("features", features(size) + (HASHED if "templates" in size else "")),
         ("weights", f"{size['weights']:,}, of which {size['weights_not_zero']:,} are not zero"),
     ]
-    facts += predictor.remarks()
+    facts += predictor.reporter.remarks()
     if data:
         facts.append(("trained on", trained_on(data)))
     if parameters:

@@ -35,7 +35,7 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
     _check_targets(model, file, out, draw)
     check_plain_text(reading)
     predictor: Model = load_model(model)
-    predictor.check_reading(reading)
+    predictor.reporter.check_reading(reading)
     _check_abilities(predictor, wanted, any(limits), draw)
     n_threads = count_threads(jobs)
     if draw is not None:
@@ -44,10 +44,10 @@ def run(*, model: str, file: str, out: str, draw: str | None, jobs: int, **optio
         outputs = _outputs(predictor, corpus, wanted, limits, n_threads)
         _draw(predictor, corpus, outputs, draw)
         if out != "-":
-            write_text(out, predictor.write(corpus, outputs, reading))
+            write_text(out, predictor.reporter.write(corpus, outputs, reading))
         return
     with text_writer(out) as write:
-        for piece in predictor.pieces(file, reading):
+        for piece in predictor.reporter.pieces(file, reading):
             write(_text(predictor, piece, reading, wanted, limits, n_threads))
 
 
@@ -57,12 +57,12 @@ def _text(
     """A piece of the file with its predictions, or a line of answers for each of its inputs."""
     corpus = piece.corpus
     if piece.is_empty:
-        return "" if wanted.lines else predictor.write(corpus, [], reading)
+        return "" if wanted.lines else predictor.reporter.write(corpus, [], reading)
     with counted_within(piece.source, piece.first):
         if wanted.lines:
             answers = _answers(predictor, corpus, wanted, limits, n_threads)
             return "".join(json_text(answer) + "\n" for answer in answers)
-        return predictor.write(corpus, _outputs(predictor, corpus, wanted, limits, n_threads), reading)
+        return predictor.reporter.write(corpus, _outputs(predictor, corpus, wanted, limits, n_threads), reading)
 
 
 def _answers(
@@ -86,7 +86,7 @@ def _outputs(predictor: Model, corpus: Corpus, wanted: Wanted, limits: AnswerLim
 
 
 def _constraints(predictor: Model, corpus: Corpus, limits: AnswerLimits) -> dict[str, Any]:
-    return {"constraints": predictor.constraints(corpus, limits)} if isinstance(predictor, Answers) else {}
+    return {"constraints": predictor.reporter.constraints(corpus, limits)} if isinstance(predictor, Answers) else {}
 
 
 def _check_targets(model: str, file: str, out: str, draw: str | None) -> None:
@@ -100,9 +100,9 @@ def _check_targets(model: str, file: str, out: str, draw: str | None) -> None:
 def _check_abilities(predictor: Model, wanted: Wanted, limited: bool, draw: str | None) -> None:
     """Raise unless the model can give the wanted answers."""
     answers = wanted.best is not None or wanted.confidence
-    if draw is not None and not predictor.draws:
+    if draw is not None and not predictor.reporter.draws:
         raise UnsupportedError(f"the model predicts {predictor.predicts}, which cannot be drawn")
-    suffix = predictor.drawn_as
+    suffix = predictor.reporter.drawn_as
     if draw is not None and draw != "-" and not draw.lower().endswith(suffix):
         kind = "SVG files" if suffix == ".svg" else "web pages"
         raise WidemarginError(f"pictures are {kind}; {draw} does not end in {suffix} (- draws on the terminal)")

@@ -25,23 +25,23 @@ def evaluate(
     """Compare a model's predictions with a file, and say how fast it predicts."""
     predictor: Model = load_model(model)
     reading = Reading(**choices)
-    predictor.check_reading(reading)
+    predictor.reporter.check_reading(reading)
     options = {"punctuation": False} if no_punctuation else {}
-    if not options.keys() <= predictor.evaluation_options:
+    if not options.keys() <= predictor.reporter.evaluation_options:
         raise UnsupportedError(f"the model predicts {predictor.predicts}; --no-punctuation is about dependency trees")
-    predictor.warm_up()
+    predictor.reporter.warm_up()
     begin = perf_counter()
     corpus = predictor.read(file, reading, gold=True)
     seconds = {"reading": perf_counter() - begin}
     evaluation = predictor.evaluate(corpus.X, corpus.y, count_threads(jobs), **options)
     seconds |= evaluation.seconds
-    n = corpus.size[predictor.counts]
+    n = corpus.size[predictor.reporter.counts]
     results = {
         "model": model,
         "data": file,
         **_about(corpus),
         **evaluation.results,
-        f"{predictor.counts}_per_second": n / sum(seconds.values()),
+        f"{predictor.reporter.counts}_per_second": n / sum(seconds.values()),
         "seconds": seconds,
     }
     _print(results, file, corpus, evaluation, as_json=as_json, quiet=quiet)
@@ -50,7 +50,7 @@ def evaluate(
         printer.heading("Speed")
         stages = [*seconds.items(), ("all", sum(seconds.values()))]
         rows = [[stage, f"{value:.3f}", f"{n / value:,.0f}"] for stage, value in stages]
-        printer.table(["stage", "seconds", f"{predictor.counts} per second"], rows)
+        printer.table(["stage", "seconds", f"{predictor.reporter.counts} per second"], rows)
 
 
 def score(

@@ -203,7 +203,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         results["dev"] = job.dev.size | {"metric": model.summary["metric"], "score": score}
     results |= {
         "label": job.train.about.get("label"),
-        "unused_columns": [] if job.train.X is None else model.unused(job.train),
+        "unused_columns": [] if job.train.X is None else model.reporter.unused(job.train),
         "solver": job.parameters.solver,
         "C": model.summary["C"],
         "path": [_point(*point) for point in path],
@@ -248,7 +248,7 @@ def _results(model: Model, solution: Solution) -> dict[str, Any]:
         "labels": len(model.labels),
         "unreachable": model.summary.get("unreachable", {}),
         "unknown": model.summary.get("unknown", {}),
-        "remarks": dict(model.remarks()),
+        "remarks": dict(model.reporter.remarks()),
         "features": sum(size for what, size in model.sizes.items() if what.endswith("features")),
         "templates": model.sizes.get("templates"),
         "weights": model.sizes["weights"],

@@ -46,10 +46,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     The tagger must have been trained on ready-made features, and have no weights for first and last labels.
     """
+    from widemargin.tasks.base import Model  # most programs only tag
+
     model = getattr(model, "model_", model)
-    if ".crfsuite" not in getattr(model, "exports", ()):
+    if not isinstance(model, Model) or ".crfsuite" not in model.reporter.exports:
         raise UnsupportedError(f"a {type(model).__name__} cannot be written as a model file of CRFsuite; taggers can")
-    content = model.exported(".crfsuite")
+    content = model.reporter.exported(".crfsuite")
     with replacing(path, "wb") as stream:
         stream.write(content)
 
@@ -186,7 +188,7 @@ class OpenModel(NamedTuple):
             return self.file, self.layout
         from widemargin.tasks.tag.crfsuite import chain_file  # most clients only tag
 
-        return chain_file(self.model), _layout(self.model.exported(".crfsuite"))
+        return chain_file(self.model), _layout(self.model.reporter.exported(".crfsuite"))
 
     def check_probable(self) -> None:
         """Raise unless the model has probabilities; models of CRFsuite always have."""
@@ -209,7 +211,7 @@ def of_our_own(path: str | os.PathLike[str]) -> OpenModel:
 
     model = load_model(path)
     extractor = getattr(model, "extractor", None)
-    if not isinstance(extractor, RecordExtractor) or ".crfsuite" not in model.exports:
+    if not isinstance(extractor, RecordExtractor) or ".crfsuite" not in model.reporter.exports:
         raise UnsupportedError(f"the model {os.fspath(path)} is not a tagger of ready-made features")
     weights = model.predictor.weights
     ends = weights.begin, weights.end

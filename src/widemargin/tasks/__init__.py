@@ -14,7 +14,7 @@ from widemargin.errors import WidemarginError
 if TYPE_CHECKING:
     from widemargin.tasks.base import Model
     from widemargin.tasks.estimator import Estimator
-    from widemargin.tasks.files import Files
+    from widemargin.tasks.files import Files, Reporter
     from widemargin.tasks.parameters import Parameters
 
 TASKS = {
@@ -75,8 +75,9 @@ class Task(NamedTuple):
     """One task: its kinds of models, its files and its options.
 
     The keys of `kinds` are the names in model files. `does` and `example` appear in the command line's help. `files`
-    makes the reader of the task's files; it is None for a task without a command line. `options` is a dataclass of
-    command-line options that are not training parameters. `reads` lists the fields of `tasks.base.Reading` that the
+    makes the reader of the task's files; it is None for a task without a command line. `reporter` imports the reporter
+    of models (`tasks.files.Reporter`); if it is None, `files` names it. `options` is a dataclass of command-line
+    options that are not training parameters. `reads` lists the fields of `tasks.base.Reading` that the
     user may set. `scores_punctuation` says that scores may leave out punctuation.
     """
 
@@ -84,6 +85,7 @@ class Task(NamedTuple):
     does: str = ""
     example: str = ""
     files: "Callable[[], Files] | None" = None
+    reporter: "Callable[[], type[Reporter]] | None" = None
     options: type[Any] | None = None
     reads: tuple[str, ...] = ()
     scores_punctuation: bool = False
@@ -104,6 +106,18 @@ def kinds() -> Iterator[tuple[str, Kind]]:
     """All kinds of models with their names in model files, task by task."""
     for name in TASKS:
         yield from task(name).kinds.items()
+
+
+def reporter_of(name: str) -> "type[Reporter]":
+    """The class that reports on models of the kind with this name."""
+    found = next(each for each in map(task, TASKS) if name in each.kinds)
+    if found.reporter is not None:
+        return found.reporter()
+    if found.files is not None:
+        return found.load_files().reporter
+    from widemargin.tasks.weights import WeightsReporter  # for tasks that are used from Python
+
+    return WeightsReporter
 
 
 def estimators() -> dict[str, Kind]:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from widemargin._types import FloatMatrix
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.base import Corpus, Model, Tally
+from widemargin.tasks.base import Model
 from widemargin.tasks.calibration import Calibrated
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.parameters import PRESETS
@@ -51,33 +50,6 @@ class Alternatives(Model):
         """One dict per input, as JSON can hold it: the best output, and the `k` best with their scores."""
 
 
-class Tallied(Model):
-    """A model whose evaluation follows from counts, which can be added over pieces of a file."""
-
-    @abstractmethod
-    def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
-        """Counts of predictions that agree with `y`, and the time that prediction takes."""
-
-    @abstractmethod
-    def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
-        """The evaluation that follows from counts, and from the errors of a calibration."""
-
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """How well predictions agree with `y`, and how long they take."""
-        tally, errors = self.counted(X, y, n_threads), {}
-        if self.calibration is not None and isinstance(self, Calibrated):
-            errors = {kind: each.after for kind, each in self.judge_confidence(X, y, n_threads).items()}
-        return self.scored(tally, errors)
-
-    def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
-        """Counts of one piece; calibration needs all data at once."""
-        return self.counted(X, y, n_threads) if self.calibration is None else None
-
-    def tallied(self, tally: Tally) -> Evaluation:
-        """The evaluation of all pieces."""
-        return self.scored(tally, {})
-
-
 class AnswerLimits(NamedTuple):
     """Constraints as given on the command line; `allowed` and `forced` name columns of the file."""
 
@@ -106,12 +78,6 @@ class Answers(Calibrated, Model):
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool
     ) -> list[dict[str, Any]]:
         """One dict per input, as JSON can hold it: the output and, if wanted, `best` alternatives and confidence."""
-
-    def constraints(self, corpus: Corpus, limits: AnswerLimits) -> Constraints | None:
-        """The command line's constraints on the inputs of a file, or None."""
-        if any(limits):
-            raise UnsupportedError(f"the model predicts {self.predicts}, to which these constraints do not apply")
-        return None
 
 
 def checked_k(k: int) -> int:

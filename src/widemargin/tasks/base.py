@@ -1,7 +1,8 @@
-"""Trained models: everything that all of them can do, and their files.
+"""Trained models: what all of them can do, and their files.
 
-A model imports neither training code nor scikit-learn, so that predicting from the command line starts fast. Each
-task's model is in its ``model.py``; estimators wrap it.
+A model predicts, is saved and loaded. It imports neither training code nor scikit-learn, so that predicting from the
+command line starts fast. Each task's model is in its ``model.py``; estimators wrap it. Reading, writing, evaluating,
+drawing and explaining are up to the task's reporter (`tasks.files.Reporter`), which is imported when it is needed.
 """
 
 import os
@@ -10,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -22,18 +22,17 @@ from widemargin.core.model_file import ModelFile, read_model, write_model
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
-from widemargin.errors import ModelFileError, UnsupportedError, WidemarginError
-from widemargin.files.pieces import Cut, pieces
-from widemargin.files.raw import RawText, Source
-from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Question
-from widemargin.tasks import kinds
+from widemargin.errors import ModelFileError, WidemarginError
+from widemargin.tasks import kinds, reporter_of
 from widemargin.tasks.calibration import CALIBRATION, Calibration
 from widemargin.tasks.recorded import SUMMARY
-from widemargin.tasks.strongest import Part
 
 if TYPE_CHECKING:
     from widemargin.core.online import Online
+    from widemargin.files.raw import Source
+    from widemargin.report.evaluation import Evaluation
+    from widemargin.report.explain import Explanation, Question
+    from widemargin.tasks.files import Reporter
 
 
 class Corpus(NamedTuple):
@@ -115,19 +114,6 @@ class Model(ABC):
     """The name of this kind in model files."""
     predicts: ClassVar[str]
     """Its outputs in words, for messages."""
-    counts: ClassVar[str]
-    """The unit of its speed: one of the sizes of a corpus."""
-    draws: ClassVar[bool] = False
-    explains: ClassVar[bool] = False
-    """Whether it can draw outputs, and explain them."""
-    drawn_as: ClassVar[str] = ".svg"
-    """The suffix of files with its drawings."""
-    evaluation_options: ClassVar[frozenset[str]] = frozenset()
-    """The options that `evaluate` takes."""
-    exports: ClassVar[Mapping[str, str]] = {}
-    """Descriptions of other formats that it can be written in, by the suffix of their files."""
-    takes_tags: ClassVar[bool] = False
-    """Whether the tags of its inputs may be given or predicted."""
     fields: ClassVar[Fields]
     """The fields of its header, beside those that all models have."""
     perhaps: ClassVar[Fields] = {}
@@ -139,98 +125,42 @@ class Model(ABC):
     online: "Online | None" = field(default=None, kw_only=True, repr=False, compare=False)
     """The state from which training by pieces continues; None if there are only weights to continue from."""
 
-    # With data at hand.
-
     @abstractmethod
     def predict(self, X: Any, n_threads: int = 1) -> Any:
         """The best output for every input."""
 
-    @abstractmethod
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+    # Beyond prediction, by the reporter of the task.
+
+    @property
+    def reporter(self) -> "Reporter":
+        """What reads and writes files for the model, evaluates it and explains it: made by its task."""
+        return reporter_of(self.kind)(self)
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> "Evaluation":
         """How well the predictions for `X` agree with `y`."""
+        return self.reporter.evaluate(X, y, n_threads, **options)
 
     def tally(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Tally | None:
         """The counts behind `evaluate`, for `tallied`; None if the evaluation needs all data at once."""
-        return None
+        return self.reporter.tally(X, y, n_threads, **options)
 
-    def tallied(self, tally: Tally) -> Evaluation:
+    def tallied(self, tally: Tally) -> "Evaluation":
         """The evaluation that follows from a tally."""
-        raise UnsupportedError(f"the evaluation of {self.predicts} needs all data at once")
+        return self.reporter.tallied(tally)
 
-    # With files at hand.
-
-    @abstractmethod
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+    def read(self, path: "Source", reading: Reading, *, gold: bool) -> Corpus:
         """A file as this model takes it, with its gold outputs or without."""
-
-    def check_reading(self, reading: Reading) -> None:
-        """Raise if the user's choices do not apply to this kind of model."""
-        if reading.tags is not None and not self.takes_tags:
-            raise UnsupportedError(f"the model predicts {self.predicts}; --tags is about parsers")
-
-    def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
-        """A file for prediction, piece by piece; all at once if it is a folder or cannot be cut."""
-        if os.path.isdir(path):
-            yield Piece(self.read(path, reading, gold=False))
-            return
-        for raw in pieces(path, partial(self.cut, reading=reading)):
-            with counted_within(raw.source, raw.first):
-                corpus = self.read(raw, reading, gold=False)
-            yield Piece(corpus, raw.source, raw.first)
-
-    def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """How to cut a file that begins like this into pieces; None to read it all at once."""
-        return None
-
-    @abstractmethod
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """The text of a file with these outputs in it."""
+        return self.reporter.read(path, reading, gold=gold)
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
-        """The outputs as a picture: an SVG file or a web page (`drawn_as`), or lines for a terminal."""
-        raise UnsupportedError(f"the model predicts {self.predicts}, which cannot be drawn")
+        """The outputs as a picture: an SVG file or a web page, or lines for a terminal."""
+        return self.reporter.draw(corpus, outputs, terminal=terminal)
 
-    def warm_up(self) -> None:  # noqa: B027 — models without compiled kernels need none
-        """Load compiled kernels by a tiny prediction, so that timings do not include it."""
+    def explain(self, X: Any, question: "Question") -> "Explanation":
+        """Explain the prediction for the only input of `X`."""
+        return self.reporter.explain(X, question)
 
     # About itself.
-
-    @abstractmethod
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest weights of each part of the model, for the labels with the `chosen` numbers."""
-
-    def numbers_of(self, labels: Sequence[Any]) -> list[int]:
-        """The numbers of these labels, or of all labels if none are given."""
-        known = [str(label) for label in self.labels]
-        for label in labels:
-            if str(label) not in known:
-                raise WidemarginError(f"the model has no label {label!r}; it has {', '.join(map(repr, known))}")
-        wanted = set(map(str, labels))
-        return [number for number, label in enumerate(known) if not wanted or label in wanted]
-
-    def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """The corpus reduced to one input; `number` counts from 1."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
-
-    def explain(self, X: Any, question: Question) -> Explanation:
-        """Explain the prediction for the only input of `X`."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; it cannot explain them")
-
-    def unused(self, corpus: Corpus) -> list[str]:
-        """The columns of its training data that no feature looks at, though they hold something."""
-        return []
-
-    def remarks(self) -> list[tuple[str, str]]:
-        """More facts about the trained model, for people: names and values."""
-        return []
-
-    def picture(self) -> list[str]:
-        """A picture of the model for a terminal, as lines; empty if there is none."""
-        return []
-
-    def exported(self, suffix: str) -> bytes:
-        """The contents of a file in one of the other formats, `exports`."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; it cannot be written in other formats")
 
     @property
     @abstractmethod

@@ -70,7 +70,7 @@ def _features(model: Model) -> Iterator[str]:
     if any(count for what, count in model.sizes.items() if what not in ("labels", "weights")):
         yield f"- Features: {features(model.sizes)}"
     yield f"- Weights: {model.sizes['weights']:,}"
-    for fact, value in model.remarks():
+    for fact, value in model.reporter.remarks():
         yield f"- {fact.capitalize()}: {value}"
     for group, texts in model.templates.items():
         if texts:

@@ -5,7 +5,6 @@ A document is a set of records, or a text whose mentions are the items and whose
 
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, Source
 from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.files import Reporter, alone_in_list, timed
 from widemargin.text.columns import split
 
 COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0f766e", "#4d7c0f", "#a21caf", "#334155")
@@ -25,9 +25,6 @@ COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0
 
 class ClusteringModel(Model):
     """A model that assigns the items of documents to clusters."""
-
-    draws = True
-    explains = True
 
     weights: FloatVector
 
@@ -39,19 +36,21 @@ class ClusteringModel(Model):
         """The cluster of every item, numbered from 0 in each document by their first items."""
         return predict_clusters(self.examples(X), self.weights, n_threads)
 
+
+class ClusteringReporter(Reporter):
+    """Reports on models that cluster."""
+
+    model: ClusteringModel
+
     def timed(self, X: Any, n_threads: int, stage: str) -> tuple[list[list[int]], dict[str, float]]:
         """The predicted clusters, and the seconds of comparing items and of this `stage`, decoding."""
-        begin = perf_counter()
-        examples = self.examples(X)
-        middle = perf_counter()
-        outputs = predict_clusters(examples, self.weights, n_threads)
-        return outputs, {"comparing": middle - begin, stage: perf_counter() - middle}
+        examples, comparing = timed("comparing", self.model.examples, X)
+        outputs, decoding = timed(stage, predict_clusters, examples, self.model.weights, n_threads)
+        return outputs, comparing | decoding
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """One document of a file alone, counted from 1."""
-        if not 1 <= number <= len(corpus.X):
-            raise WidemarginError(f"there is no document {number} in a file of {len(corpus.X)}")
-        return corpus._replace(X=[corpus.X[number - 1]], y=None)
+        return alone_in_list(corpus, number, "document")
 
 
 def predict_clusters(examples: Any, w: FloatVector, n_threads: int = 1) -> list[list[int]]:

@@ -186,7 +186,7 @@ class Estimator(Conforming, Generic[M]):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise WidemarginError(f"n must be a whole number of at least 1, not {n!r}")
         model = self.model_
-        parts = model.strongest(model.numbers_of([] if label is None else [label]), int(n))
+        parts = model.reporter.strongest(model.reporter.numbers_of([] if label is None else [label]), int(n))
         return Learnt(parts if label is None else of_label(parts, str(label)))
 
     def card(self, name: str | None = None) -> str:

@@ -3,26 +3,14 @@
 from widemargin.core.header import flag, many, mapping, number, optional, plain, record, text, whole
 from widemargin.core.solution import SOLUTION
 
+SIZES = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "mentions", "width")
+
 DATA = record(
     {},
     {
         **dict.fromkeys(("label", "format", "unknown", "alternatives", "encoding"), text()),
         "columns": many(text()),
-        **dict.fromkeys(
-            (
-                "sequences",
-                "sentences",
-                "tokens",
-                "examples",
-                "queries",
-                "topics",
-                "documents",
-                "items",
-                "mentions",
-                "width",
-            ),
-            whole(at_least=0),
-        ),
+        **dict.fromkeys(SIZES, whole(at_least=0)),
         **dict.fromkeys(("several", "keep_functions", "detected"), flag()),
     },
 )

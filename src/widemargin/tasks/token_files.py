@@ -7,29 +7,37 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from widemargin.core.problem import predict
+from widemargin.core.sparse import boundaries
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess
+from widemargin.files.jsonlines import LABEL_KEYS
 from widemargin.files.pieces import Cut, pieces
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import Scores, confused, counted, quotient, scores_of_pairs, sequences_right, span_counts
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
 from widemargin.tasks.answers import AnswerLimits
-from widemargin.tasks.base import Corpus, Reading, counted_within
+from widemargin.tasks.base import Corpus, Reading, Tally, counted_within
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.files import (
     Files,
     Likeness,
-    check_same_words,
+    SentenceReporter,
+    TallyReporter,
     cut_tokens,
     gold_column,
     known_columns,
     open_tokens,
     size_of,
+    timed,
 )
+from widemargin.tasks.tokens import TokenModel
 from widemargin.text.attributes import Resources
-from widemargin.text.columns import VALUED, Notation
+from widemargin.text.columns import VALUED, Column, Columns, Notation
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import are_partial, known_runs, spelt
 from widemargin.text.spans import is_bio
@@ -42,6 +50,72 @@ MOST_TYPES = 60
 WHOLE, SEQUENCES, UNKNOWN = ("whole",), ("sequences",), ("unknown",)
 PAIR, SPANS = "pair", ("right", "found", "wanted")
 """Keys of counts: of sequences, of tokens by their labels, and of spans by their type."""
+
+
+class TokenReporter(SentenceReporter, TallyReporter):
+    """Reports on models whose outputs are a code per token."""
+
+    model: TokenModel[Any]
+
+    counts = "tokens"
+    sequence = "sequence"
+
+    def count(self, X: Any, y: Any, n_threads: int, **options: Any) -> Tally:
+        """Counts of right and wrong labels and spans."""
+        model = self.model
+        examples, extracting = timed("features", model.examples, X)
+        parts, decoding = timed("decoding", predict, examples, model.decoded_with, n_threads)
+        predicted = model.names_of(np.concatenate(parts), boundaries(examples.lengths))
+        return Tally(label_counts(model.gold_names(X, y), predicted, model.names_given), extracting | decoding)
+
+    def score(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
+        """How well labels and spans agree."""
+        return counted_evaluation(tally.counts, self.model.names_given, calibration, tally.seconds)
+
+    def warm_up(self) -> None:
+        """Label one token, so that loading compiled kernels does not count as decoding."""
+        one = Column(np.zeros(1, dtype=np.int32), ["a"])
+        columns = {"word": one} | dict.fromkeys(self.model.columns_read, one)
+        self.model.predict_codes(Columns(columns, np.array([0, 1], dtype=np.int64)))
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of tokens, with its column of labels or without."""
+        about = dict(self.model.about)
+        if Notation().unknown in self.model.code_names:
+            about.setdefault("unknown", "")  # the model knows it as a label
+        return read_tokens(path, reading, about, gold=gold, columns=self.model.columns_read)
+
+    def constraints(self, corpus: Corpus, limits: AnswerLimits) -> Constraints | None:
+        """The command line's constraints on the sequences of a file, or None."""
+        if not any(limits):
+            return None
+        known = {str(label): label for label in self.model.labels_given}
+        return Constraints(
+            allowed=_allowed(limits, corpus.document, known),
+            forbidden=[_pair(text, known) for text in limits.forbid],
+            bio=limits.bio,
+            at_most_one=limits.at_most_one,
+        )
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The text of the document with its label column filled in."""
+        column = corpus.document.label if reading.text else self.column_to_write(corpus, reading.label)
+        return str(corpus.document.text({column: self.cells(outputs, corpus.X)}))
+
+    def cells(self, outputs: list[list[Any]], X: Columns) -> list[str]:
+        """Outputs as a column of labels."""
+        return [str(label) for labels in outputs for label in labels]
+
+    def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
+        """The column for labels, which may be new: the wanted one, else the one of training, else the format's own."""
+        about, document = self.model.about, corpus.document
+        if wanted is not None:
+            return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
+        before = about.get("label")
+        if before is None:
+            return str(document.label)
+        new_key = corpus.about["format"] == about.get("format") == "jsonl" and before not in LABEL_KEYS
+        return str(before if before in document.columns or new_key else document.label)
 
 
 class TokenFiles(Files):
@@ -75,10 +149,6 @@ class TokenFiles(Files):
         if not FORMATS[reading.format or guess(raw)].has_tokens:
             return Likeness.NONE
         return Likeness.POSSIBLE if reading.label is None else Likeness.CERTAIN
-
-    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
-        """Raise unless both files have the same words."""
-        check_same_words(gold.document, predicted.document)
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Scores of labels, and of spans if the labels mark any."""
@@ -121,32 +191,6 @@ def read_tokens(
     notation = usual._replace(**{name: text or None for name, text in stated.items()})
     found = {"label": label, **found, **stated}
     return Corpus(X, replace(X[label], notation=notation), found, size_of(X, "sequences"), document)
-
-
-def column_to_write(corpus: Corpus, wanted: str | None, about: Mapping[str, Any]) -> str:
-    """The column for labels, which may be new: the wanted one, else the one of training, else the format's own."""
-    document, format_, before = corpus.document, corpus.about["format"], about.get("label")
-    if wanted is not None:
-        return label_column(document, wanted) if wanted.isdecimal() and wanted not in document.columns else wanted
-    if before is None:
-        return str(document.label)
-    from widemargin.files.jsonlines import LABEL_KEYS  # only files need it
-
-    new_key = format_ == about.get("format") == "jsonl" and before not in LABEL_KEYS
-    return str(before if before in document.columns or new_key else document.label)
-
-
-def stated_constraints(limits: AnswerLimits, document: Document, labels: Sequence[Any]) -> Constraints | None:
-    """The command line's options as constraints for a model with these labels, or None."""
-    if not any(limits):
-        return None
-    known = {str(label): label for label in labels}
-    return Constraints(
-        allowed=_allowed(limits, document, known),
-        forbidden=[_pair(text, known) for text in limits.forbid],
-        bio=limits.bio,
-        at_most_one=limits.at_most_one,
-    )
 
 
 def _allowed(limits: AnswerLimits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:

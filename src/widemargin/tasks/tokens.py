@@ -1,60 +1,44 @@
 """Models whose outputs are a code per token: taggers and segmenters."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from time import perf_counter
 from typing import Any, ClassVar, Generic, Literal
 
 import numpy as np
 
 from widemargin._threads import run, share_ends
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongVector
-from widemargin.core.problem import in_shares, predict
+from widemargin.core.problem import in_shares
 from widemargin.core.sparse import Rows, boundaries
-from widemargin.files.pieces import Cut
-from widemargin.files.raw import RawText, Source
-from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.answers import (
-    AnswerLimits,
     Answers,
     Probable,
     Ranked,
     SureSpan,
-    Tallied,
     checked_k,
     tempered,
     together,
 )
-from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.calibration import Ahead, Tempered
 from widemargin.tasks.constraints import Constraints, check_possible
-from widemargin.tasks.files import cut_tokens, sequence_alone, unused_columns
 from widemargin.tasks.strongest import by_name_and_label
 from widemargin.tasks.token_examples import Constrained, E
-from widemargin.tasks.token_files import (
-    column_to_write,
-    counted_evaluation,
-    label_counts,
-    read_tokens,
-    stated_constraints,
-)
-from widemargin.text.columns import Column, Columns, Notation, split
+from widemargin.text.columns import split
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import labels_in, spelt
 from widemargin.text.spans import Span
 
 
 @dataclass
-class TokenModel(Tallied, Answers, Probable, Generic[E]):
+class TokenModel(Answers, Probable, Generic[E]):
     """A trained model that turns inputs into `examples` and decodes them to codes with its `weights`.
 
     Unless a kind says otherwise, codes are the numbers of the labels of tokens, and outputs are these labels.
     """
 
-    counts: ClassVar[str] = "tokens"
     outputs_are: ClassVar[Literal["labels", "spans"]]
     """The parts of an output."""
     sizes_of: ClassVar[tuple[str, ...]]
@@ -326,68 +310,17 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
         """The probabilities of the `labels` of tokens, from those of parts; the same if every token is a part."""
         return probabilities
 
-    def unused(self, corpus: Corpus) -> list[str]:
-        """The columns of its training data that no feature looks at, though they hold something."""
-        return unused_columns(corpus, self.columns_read)
-
-    def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """One sequence of a file alone, counted from 1."""
-        return sequence_alone(corpus, number, "sequence", self.columns_read)
-
-    # Files.
-
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """A file of tokens, with its column of labels or without."""
-        about = dict(self.about)
-        if Notation().unknown in self.code_names:
-            about.setdefault("unknown", "")  # the model knows it as a label
-        return read_tokens(path, reading, about, gold=gold, columns=self.columns_read)
-
-    def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Cut between two sequences."""
-        return cut_tokens(head, reading)
-
-    def constraints(self, corpus: Corpus, limits: AnswerLimits) -> Constraints | None:
-        """The command line's constraints on the sequences of a file, or None."""
-        return stated_constraints(limits, corpus.document, self.labels_given)
-
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """The text of the document with its label column filled in."""
-        column = corpus.document.label if reading.text else self.column_to_write(corpus, reading.label)
-        text: str = corpus.document.text({column: self.spelt(outputs, corpus.X)})
-        return text
-
-    def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
-        """Outputs as a column of labels."""
-        return [str(label) for labels in outputs for label in labels]
-
-    def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
-        """The column for labels, which may be new: the wanted one, else the one of training, else the format's own."""
-        return column_to_write(corpus, wanted, self.about)
-
-    def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
-        """Counts of right and wrong labels and spans."""
-        begin = perf_counter()
-        examples = self.examples(X)
-        extracted = perf_counter()
-        codes = np.concatenate(predict(examples, self.decoded_with, n_threads))
-        seconds = {"features": extracted - begin, "decoding": perf_counter() - extracted}
-        gold, predicted = self._spelt(X, y), self._named(codes, boundaries(examples.lengths))
-        return Tally(label_counts(gold, predicted, self.names_given), seconds)
-
-    def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
-        """How well labels and spans agree."""
-        return counted_evaluation(tally.counts, self.names_given, calibration, tally.seconds)
-
     def gold_and_predicted(self, X: Any, y: Any, n_threads: int = 1) -> tuple[list[list[Any]], list[list[str]]]:
         """The right labels of tokens, and the predicted ones, as strings."""
-        named = self._named(*self._best(X, n_threads, None))
-        return self._spelt(X, y), named
+        named = self.names_of(*self._best(X, n_threads, None))
+        return self.gold_names(X, y), named
 
-    def _spelt(self, X: Any, y: Any) -> list[list[Any]]:
+    def gold_names(self, X: Any, y: Any) -> list[list[Any]]:
+        """The right labels of tokens, as strings; None where they are unknown."""
         return [spelt(labels) for labels in self.gold_labels(X, y)]
 
-    def _named(self, codes: IntVector, indptr: LongVector) -> list[list[str]]:
+    def names_of(self, codes: IntVector, indptr: LongVector) -> list[list[str]]:
+        """The labels of tokens that codes stand for, as strings."""
         names = self.code_names
         return split([names[code] for code in codes.tolist()], indptr)
 
@@ -398,9 +331,3 @@ class TokenModel(Tallied, Answers, Probable, Generic[E]):
     def learnt_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold outputs as learnt `labels` of tokens; the given labels unless the model has learnt others."""
         return self.gold_labels(X, y)
-
-    def warm_up(self) -> None:
-        """Label one token, so that loading compiled kernels does not count as decoding."""
-        one = Column(np.zeros(1, dtype=np.int32), ["a"])
-        columns = {"word": one} | dict.fromkeys(self.columns_read, one)
-        self.predict_codes(Columns(columns, np.array([0, 1], dtype=np.int64)))

@@ -5,11 +5,9 @@ the user asks for the given tags.
 """
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -21,14 +19,9 @@ from widemargin.core.header import Fields, names, whole
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
-from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.files.pieces import Cut
-from widemargin.files.raw import RawText, Source
-from widemargin.report.evaluation import Evaluation
-from widemargin.report.svg import page
-from widemargin.report.text import share
+from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.answers import Probable
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import Model
 from widemargin.tasks.carried import (
     TAGGERS,
     Settled,
@@ -37,18 +30,14 @@ from widemargin.tasks.carried import (
     described,
     is_blank,
     restored,
-    right,
     settled,
 )
-from widemargin.tasks.files import cut_tokens, open_tokens, sequence_alone, size_of, unused_columns
-from widemargin.text.columns import Column, Columns
+from widemargin.text.columns import Columns
 from widemargin.text.roles import KEY_BITS
 
 TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
 Judged: TypeAlias = Callable[[str, Callable[[], Any]], Any]
-PREDICTED, RIGHT_TAGS, GIVEN_TAGS = "predicted tags", "right tags", "given tags"
-"""Keys of the counts of each column of tags."""
 UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that itself"
 
 
@@ -100,10 +89,6 @@ class HashedModel(Model):
 class TreeModel(HashedModel, Probable):
     """A trained parser."""
 
-    counts: ClassVar[str] = "sentences"
-    draws: ClassVar[bool] = True
-    explains: ClassVar[bool] = True
-    takes_tags: ClassVar[bool] = True
     perhaps: ClassVar[Fields] = {"taggers": TAGGERS, "filled": names()}
 
     weights: FloatVector = field(kw_only=True)
@@ -124,10 +109,6 @@ class TreeModel(HashedModel, Probable):
     @abstractmethod
     def examples(self, X: Any) -> Any:
         """Sentences as examples to be parsed."""
-
-    @abstractmethod
-    def drawings(self, corpus: Corpus, trees: Sequence[Any], *, terminal: bool) -> list[Any]:
-        """A picture of every tree, or the lines of text that draw it on a terminal."""
 
     @abstractmethod
     def trees_of(self, outputs: AnyArray, columns: Columns) -> list[Any]:
@@ -186,27 +167,6 @@ class TreeModel(HashedModel, Probable):
             for words, each in zip(columns.sequences("word"), found, strict=True)
         ]
 
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """A file of sentences, with its trees or without.
-
-        Plain text is split into words as in treebanks, unless the user says otherwise. Bracketed trees keep function
-        tags if the training data did.
-        """
-        if reading.tags == "predicted" and not self.taggers:
-            raise UnsupportedError("the model carries no taggers: it was trained to read the tags that are given")
-        if reading.label is not None:
-            raise WidemarginError("trees are not in a label column; leave out --label")
-        options = {"brackets": {"strip_functions": not self.about.get("keep_functions")}}
-        split = True if reading.split is None else reading.split
-        document, format_ = open_tokens(path, reading._replace(split=split), self.about, options)
-        X = self.with_columns(document.columns, reading.tags, document.raw.judged)
-        y = self.gold(document, X) if gold else None
-        return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
-
-    @abstractmethod
-    def gold(self, document: Any, X: Columns) -> Any:
-        """The trees in a document."""
-
     def with_columns(self, X: Any, tags: str | None = None, judged: Judged = judge_alone) -> Settled:
         """Sentences with all columns that the model reads: tags are its own, or those `given` in `X`.
 
@@ -232,36 +192,6 @@ class TreeModel(HashedModel, Probable):
                 judged(f"the column {name}", check)  # blanks are an error only if the whole file has no value
         return found
 
-    def tag_counts(self, X: Settled) -> Counter[Any]:
-        """How many tags the model has predicted, how many of them have a given tag, and how many equal it."""
-        counts: Counter[Any] = Counter()
-        for name in X.predicted:
-            counts[PREDICTED, name] = X.n_tokens
-            both = right(X, name)
-            if both is not None:
-                counts[RIGHT_TAGS, name], counts[GIVEN_TAGS, name] = both
-        return counts
-
-    def with_tag_accuracy(self, evaluation: Evaluation, counts: Counter[Any]) -> Evaluation:
-        """The evaluation of trees, with the accuracy of the tags that they rest on, from `tag_counts`."""
-        read = [name for name in self.columns_read if name != "word"]
-        if not read:
-            return evaluation
-        known = {name: counts[GIVEN_TAGS, name] for name in read if counts[PREDICTED, name]}
-        shares = {name: counts[RIGHT_TAGS, name] / n if n else None for name, n in known.items()}
-        results = {name: {"predicted": name in shares, "accuracy": shares.get(name)} for name in read}
-        spelt = [name if each is None else f"{name} {share(each)} right" for name, each in shares.items()]
-        given = [name for name in read if name not in shares]
-        parts = [f"{', '.join(spelt)}, predicted by the model"] if spelt else []
-        parts += [f"{', '.join(given)}, as given in the data"] if given else []
-        facts = [("tags", "; ".join(parts)), *evaluation.facts]
-        return evaluation._replace(results={"tags": results, **evaluation.results}, facts=facts)
-
-    def remarks(self) -> list[tuple[str, str]]:
-        """The taggers that the model carries."""
-        carried = [f"{name} ({len(tagger.labels)} tags)" for name, tagger in self.taggers.items()]
-        return [("taggers", f"{', '.join(carried)}: the model tags words by itself")] if carried else []
-
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         header, tensors = super()._description()
         taggers, carried = described(self.taggers)
@@ -272,41 +202,6 @@ class TreeModel(HashedModel, Probable):
         self.taggers, self.filled = restored(stored, self.columns_read), stored.header.get("filled", ())
         return self
 
-    def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Cut between two sentences."""
-        return cut_tokens(head, reading)
-
-    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
-        """The trees as an SVG file, or as lines for a terminal."""
-        drawn = self.drawings(corpus, outputs, terminal=terminal)
-        return "".join(line + "\n" for lines in drawn for line in [*lines, ""]) if terminal else page(drawn)
-
-    def unused(self, corpus: Corpus) -> list[str]:
-        """The columns of its training data that no feature looks at, though they hold something.
-
-        A model with taggers reads words alone by design, so it lists none.
-        """
-        return [] if self.taggers else unused_columns(corpus, self.columns_read)
-
-    def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """One sentence of a file alone, counted from 1."""
-        return sequence_alone(corpus, number, "sentence", self.columns_read)
-
-    def timed(self, X: Any, n_threads: int) -> tuple[Any, dict[str, float]]:
-        """The predicted trees, and the seconds it took."""
-        begin = perf_counter()
-        trees = self.predict(X, n_threads)
-        return trees, {"parsing": perf_counter() - begin}
-
-    def warm_up(self) -> None:
-        """Parse two tokens, so that loading compiled kernels does not count as parsing."""
-        self.predict(self.two_tokens())
-
-    def two_tokens(self) -> Columns:
-        """A sentence of two identical tokens."""
-        two = Column(np.zeros(2, dtype=np.int32), ["a"])
-        return Columns(dict.fromkeys(["word", *self.columns_read], two), np.array([0, 2], dtype=np.int64))
-
 
 def _tag_column(X: Columns) -> str:
     """The column of tags in a file that does not call them `pos`."""
@@ -314,14 +209,6 @@ def _tag_column(X: Columns) -> str:
     if tags is None or X[tags] is X["word"]:
         raise DataError(f"{X.source} has no tags, which the model reads; name them pos or xpos, or {UNTAGGED}")
     return tags
-
-
-def shown_tags(X: Columns) -> list[list[str]]:
-    """The tags to draw below the words of every sentence, from the first column that has any; empty if none has."""
-    for name in ("upos", "xpos", "pos"):
-        if name in X and set(X[name].values) - {"_", ""}:
-            return X.sequences(name)
-    return [[] for _ in range(X.n_sequences)]
 
 
 HASH_BITS = whole(at_least=1, at_most=KEY_BITS)

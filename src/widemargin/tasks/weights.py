@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,11 +9,10 @@ import numpy as np
 from widemargin._types import AnyArray, FloatVector
 from widemargin.core.header import Fields, whole
 from widemargin.core.stored import Stored
-from widemargin.errors import UnsupportedError
-from widemargin.files.raw import Source
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.text import share
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import Model
+from widemargin.tasks.files import Reporter, timed
 from widemargin.tasks.strongest import Part, strongest
 
 
@@ -22,7 +20,6 @@ from widemargin.tasks.strongest import Part, strongest
 class WeightsModel(Model):
     """A vector of weights, and whatever the `fields` of its header name: attributes that JSON can hold."""
 
-    counts: ClassVar[str] = "examples"
     fields: ClassVar[Fields] = {}
     names: ClassVar[Sequence[str]] = ()
     """The names of the weights, if they have any."""
@@ -39,27 +36,6 @@ class WeightsModel(Model):
         """The number of weights."""
         return {"labels": len(self.labels), "features": 0, "weights": len(self.weights)}
 
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """The share of outputs that equal the gold ones."""
-        begin = perf_counter()
-        outputs = self.predict(X, n_threads)
-        seconds = {"decoding": perf_counter() - begin}
-        right = float(np.mean([output == gold for output, gold in zip(outputs, y, strict=True)]))
-        return Evaluation({"accuracy": right}, "accuracy", [("accuracy", share(right))], [], seconds)
-
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """Not supported: the task has no files."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
-
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """Not supported: the task has no files."""
-        raise UnsupportedError(f"the model predicts {self.predicts}; it is used from Python")
-
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest weights, by their names or else by their numbers."""
-        name = self.names.__getitem__ if self.names else "weight {}".format
-        return {"weights": Part("Weights", strongest(self.weights, top, name))}
-
     def compacted(self) -> Self:
         """The same model: a weight of zero cannot be left out without knowing what weights are for."""
         return self
@@ -74,3 +50,20 @@ class WeightsModel(Model):
         n_weights = stored.checked({}, {"n_weights": whole(at_least=0)}).get("n_weights")
         own = {"labels": [], **{name: stored.header[name] for name in cls.fields}}
         return cls(weights=stored.vector("weights", np.float64, n_weights), summary=stored.header["summary"], **own)
+
+
+class WeightsReporter(Reporter):
+    """Reports on models that are used from Python: they read no files."""
+
+    model: WeightsModel
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """The share of outputs that equal the gold ones."""
+        outputs, seconds = timed("decoding", self.model.predict, X, n_threads)
+        right = float(np.mean([output == gold for output, gold in zip(outputs, y, strict=True)]))
+        return Evaluation({"accuracy": right}, "accuracy", [("accuracy", share(right))], [], seconds)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest weights, by their names or else by their numbers."""
+        name = self.model.names.__getitem__ if self.model.names else "weight {}".format
+        return {"weights": Part("Weights", strongest(self.model.weights, top, name))}

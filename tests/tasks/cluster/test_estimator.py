@@ -36,7 +36,7 @@ def test_records_are_clustered(decoder, tmp_path):
     again = widemargin.load(tmp_path / "a.wm")
     assert again.predict(X) == clusterer.predict(X)
     assert again.get_params()["decoder"] == decoder
-    strongest = again.model_.strongest([], 3)["features"].strongest
+    strongest = again.model_.reporter.strongest([], 3)["features"].strongest
     assert strongest["positive"]
     assert all(each["weight"] > 0 for each in strongest["positive"])
 

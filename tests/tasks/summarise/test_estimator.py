@@ -81,13 +81,13 @@ def test_programmes_that_are_cut_short_are_counted(data, tmp_path):
     """With a time too short for anything, the certificate says how little is known."""
     X, y = data
     hurried = Summariser(length=10, time_limit=1e-9, max_epochs=2).fit(X, y)
-    (name, text) = hurried.model_.remarks()[1]
+    (name, text) = hurried.model_.reporter.remarks()[1]
     assert name == "cut short"
     assert "integer programmes" in text
     assert hurried.solution_.certified
     assert hurried.solution_.gap > 0.5
     hurried.save(tmp_path / "a.wm")
-    assert load_model(tmp_path / "a.wm").remarks() == hurried.model_.remarks()
+    assert load_model(tmp_path / "a.wm").reporter.remarks() == hurried.model_.reporter.remarks()
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_a_file_holds_both_passes(tagger, tmp_path):
     new = [["a", "met", "x"], ["x", "saw", "a", "in"]]
     assert model.predict(new) == tagger.predict(new)
     assert all(map(np.array_equal, model.max_marginals(new), tagger.model_.max_marginals(new)))
-    assert model.remarks() == tagger.model_.remarks() != []
+    assert model.reporter.remarks() == tagger.model_.reporter.remarks() != []
 
 
 def test_a_sequence_is_explained_with_what_is_nearby(tagger, tmp_path):
@@ -102,7 +102,7 @@ def test_a_sequence_is_explained_with_what_is_nearby(tagger, tmp_path):
     (tmp_path / "t.tsv").write_text("\n\n".join("\n".join(each) for each in X), encoding="utf-8")
     model = tagger.model_
     corpus = model.read(tmp_path / "t.tsv", Reading(columns=["word"]), gold=False)
-    (there,) = model.margins(model.alone(corpus, 2).X)
+    (there,) = model.margins(model.reporter.alone(corpus, 2).X)
     assert np.array_equal(there.best, model.margins(X)[1].best)
 
 

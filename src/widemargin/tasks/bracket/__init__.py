@@ -58,7 +58,7 @@ def _estimator() -> type[Any]:
 
 
 def _files() -> Any:
-    from widemargin.tasks.bracket.binary import BracketFiles
+    from widemargin.tasks.bracket.files import BracketFiles
 
     return BracketFiles()
 

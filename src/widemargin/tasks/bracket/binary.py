@@ -10,8 +10,6 @@ trees are different trees of constituents. Words in no chain have the empty labe
 A binary tree over n words is an array of 2 n − 1 rows (begin, end, label) in preorder (`decoders.cky`). Tags and words
 are not part of it. If every tree has the same constituent with a single child on top (``ROOT``, ``S1``, ``TOP``),
 encoding removes it and decoding puts it back.
-
-`BracketFiles` reads trees from files in brackets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +21,6 @@ import numpy as np
 
 from widemargin._types import BoolMatrix, IntMatrix, IntVector
 from widemargin.errors import DataError
-from widemargin.files.brackets import parse
-from widemargin.files.formats import guess
-from widemargin.files.raw import RawText
-from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness, check_same_words, size_of
 from widemargin.text.columns import Columns
 from widemargin.text.trees import Tree
 
@@ -196,44 +188,6 @@ def as_trees(X: Columns, y: Any) -> list[Tree]:
         if tree.words() != sentence:
             raise DataError(f"the tree of sentence {i} is not over its words")
     return trees
-
-
-class BracketFiles(Files):
-    """Files with trees to learn."""
-
-    def read(
-        self,
-        path: str,
-        reading: Reading,
-        about: Mapping[str, Any],
-        *,
-        gold: bool,
-        keep_functions: bool = False,
-        **own: Any,
-    ) -> Corpus:
-        """Words and tags to learn from, and the trees to learn."""
-        document = parse(RawText.load(path), strip_functions=not keep_functions)
-        found = {"format": "brackets", "keep_functions": keep_functions}
-        X = document.columns
-        return Corpus(X, document.trees if gold else None, found, size_of(X, "sentences"), document)
-
-    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Drop the option that only reading needs."""
-        return {name: value for name, value in given.items() if name != "keep_functions"}
-
-    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
-        """Trees in brackets."""
-        return Likeness.LIKELY if (reading.format or guess(raw)) == "brackets" else Likeness.NONE
-
-    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
-        """The words must be the same."""
-        check_same_words(gold.document, predicted.document)
-
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
-        """F1 of labelled brackets."""
-        from widemargin.tasks.bracket.metrics import bracket_evaluation
-
-        return bracket_evaluation(gold.y, predicted.y, {})
 
 
 def common_root(trees: Sequence[Tree]) -> str | None:

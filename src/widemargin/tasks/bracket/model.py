@@ -13,19 +13,10 @@ from widemargin._types import AnyArray, FloatMatrix, IntMatrix, IntVector
 from widemargin.core.header import Fields, flag, many, names, one_of, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
-from widemargin.errors import DataError, WidemarginError
-from widemargin.files.brackets import Brackets, text_of
-from widemargin.files.document import Document
-from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Question, compared, listed
 from widemargin.tasks.answers import LEAST, Alternatives, Ranked, checked_k
-from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.bracket.binary import FOLDS, Bracketing, as_trees
+from widemargin.tasks.bracket.binary import FOLDS, Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples, count_weights
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
-from widemargin.tasks.bracket.metrics import bracket_evaluation
-from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
-from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
 from widemargin.tasks.trees import HASH_BITS, TreeModel, stored_weights
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
@@ -135,59 +126,6 @@ class Bracketer(TreeModel, Alternatives):
             if label
         ]
         return {"constituents": sorted(found, key=lambda each: -each["probability"])}
-
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """F1 of labelled brackets."""
-        columns = self.with_columns(X)
-        gold = as_trees(columns, y)
-        predicted, seconds = self.timed(columns, n_threads)
-        return self.with_tag_accuracy(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
-
-    def gold(self, document: Document, X: Columns) -> list[Tree]:
-        """The trees of a file in brackets."""
-        if not isinstance(document, Brackets):
-            raise DataError(f"{document.raw.source} holds no trees in brackets to compare with")
-        return document.trees
-
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """Trees in brackets, one per line."""
-        return text_of(outputs)
-
-    def drawings(self, corpus: Corpus, trees: Sequence[Tree], *, terminal: bool) -> list[Any]:
-        """A picture of every tree, or indented lines."""
-        return [brackets_lines(tree) if terminal else brackets_picture(tree) for tree in trees]
-
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest rules: labels of a half and its constituent; features have no names outside a sentence."""
-        names = self.bracketing.names
-        n = len(names)
-        concerned = pairs_with(chosen if len(chosen) < len(self.labels) else range(n), n)
-        rules = self.w[len(self.w) - 2 * n**2 :].reshape(2, n, n)
-        return {
-            f"{side}_halves": Part(
-                f"{side.capitalize()} halves in constituents",
-                strongest(masked(weights, concerned), top, pair_name(names, "in")),
-            )
-            for side, weights in zip(("left", "right"), rules, strict=True)
-        }
-
-    def explain(self, X: Columns, question: Question) -> Explanation:
-        """Why some words are a constituent; without a span, the margin of every constituent."""
-        from widemargin.tasks.bracket.explain import SpanExplainer
-
-        if question.span is None and question.label is not None:
-            raise WidemarginError("--explain compares one part with one other: give a --span, too")
-        if question.token is not None:
-            raise WidemarginError(f"the model predicts {self.predicts}; ask for a --span, not for a token")
-        X = self.with_columns(X)
-        explainer, (words,) = SpanExplainer(self, X), X.sequences("word")
-        if question.span is not None:
-            begin, end = question.span
-            return compared(*explainer.options(explainer.alternative(begin - 1, end, question.label)))
-        return listed(
-            (f"{begin + 1}:{end} {label}: {' '.join(words[begin:end])}", margin, instead)
-            for (begin, end, label), margin, instead in explainer.margins()
-        )
 
     def _header(self) -> dict[str, Any]:
         bracketing = self.bracketing

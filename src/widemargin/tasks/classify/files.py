@@ -2,25 +2,134 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from widemargin.core.sparse import NO_ROWS, Matrix, taken
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
+from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
-from widemargin.files.svmlight import SvmlightData, parse
+from widemargin.files.svmlight import SvmlightData, cut, parse
 from widemargin.metrics import counted, quotient
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.text import share
-from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness
+from widemargin.tasks.base import Corpus, Reading, Tally
+from widemargin.tasks.files import Files, Likeness, TallyReporter, timed
+from widemargin.tasks.strongest import Part, strongest
+
+if TYPE_CHECKING:
+    from widemargin.tasks.classify.model import LinearModel
 
 EXAMPLES, RIGHT = ("examples",), ("right",)
 LABELS = ("found rightly", "found", "wanted")
 """The names of all counts: of examples, and of labels in three ways."""
 
 
+class LinearReporter(TallyReporter):
+    """Reports on classifiers of both kinds."""
+
+    model: "LinearModel"
+
+    @property
+    def explains(self) -> bool:
+        """Whether outputs are single classes."""
+        return not self.model.several
+
+    def count(self, X: Any, y: Any, n_threads: int, **options: Any) -> Tally:
+        """Counts of right and wrong labels."""
+        outputs, seconds = timed("classifying", self.model.predict, X, n_threads)
+        return Tally(class_counts(self._in_words(y), self._in_words(outputs)), seconds)
+
+    def score(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
+        """How many labels are right."""
+        return counted_evaluation(tally.counts, calibration, tally.seconds, several=self.model.several)
+
+    def _in_words(self, outputs: Any) -> list[list[str]]:
+        """The labels of every example, as strings."""
+        return [list(map(str, each if self.model.several else [each])) for each in outputs]
+
+    def warm_up(self) -> None:
+        """Classify one row of zeros, so that loading compiled kernels does not count as classifying."""
+        rows = NO_ROWS._replace(indptr=np.zeros(2, dtype=np.int64))
+        self.model.predict(Matrix(rows, self.model.extractor.width or 0))
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Cut between two examples."""
+        return cut
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """An svmlight file, without features not seen in training."""
+        data, y = read_svmlight(path, reading), None
+        if gold:
+            y = data.labels if self.model.several else data.classes()
+        X = data.matrix(self.model.extractor.width or 0)
+        return Corpus(X, y, {"format": "svmlight"}, {"examples": len(data.labels)}, data)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """A line of labels per example, or the file with its labels replaced if its format is asked for."""
+        labels = [",".join(each) for each in self._in_words(outputs)]
+        if reading.format is not None:
+            return str(corpus.document.relabelled(labels))
+        return "".join(f"{label}\n" for label in labels)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest features, biases and pairs of labels."""
+        model, labels, names = self.model, list(map(str, self.model.labels)), self.model.extractor.names()
+        bias = np.zeros(len(labels))
+        bias[list(chosen)] = model.bias[list(chosen)]
+        features = {labels[j]: strongest(model.W[:, j], top, names.__getitem__) for j in chosen}
+        parts = {
+            "features": Part("Features for and against", by_label=features),
+            "bias": Part("Biases", strongest(bias, top, labels.__getitem__)),
+        }
+        if len(model.pairs):
+            first, second = (each.tolist() for each in np.triu_indices(len(labels), 1))
+            at = [k for k, both in enumerate(zip(first, second, strict=True)) if not set(chosen).isdisjoint(both)]
+            pairs = strongest(model.pairs[at], top, lambda k: f"{labels[first[at[k]]]} and {labels[second[at[k]]]}")
+            parts["pairs"] = Part("Pairs of labels", pairs)
+        return parts
+
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One example of a file alone, counted from 1."""
+        n = corpus.size["examples"]
+        if not 1 <= number <= n:
+            raise WidemarginError(f"there is no example {number} in a file of {n}")
+        return corpus._replace(X=corpus.X._replace(rows=taken(corpus.X.rows, np.array([number - 1]))), y=None)
+
+    def explain(self, X: Any, question: Question) -> Explanation:
+        """Why an example has its class and not the named one; without a name, its margin over the runner-up."""
+        model: Any = self.model
+        if model.several:
+            return super().explain(X, question)
+        if question.token is not None or question.span is not None or question.head is not None:
+            raise self._unsupported("; ask for another --label")
+        labels, (scores,) = list(map(str, model.labels)), model.scores(X)
+        best, *rest = np.argsort(-scores, kind="stable").tolist()
+        if question.label is None:
+            return listed([(labels[best], float(scores[best] - scores[rest[0]]), labels[rest[0]])])
+        if question.label not in labels or question.label == labels[best]:
+            known = ", ".join(repr(labels[each]) for each in sorted(rest))
+            raise WidemarginError(f"the class is {labels[best]!r}; compare it with one of {known}")
+        return compared(self._option(X, best), self._option(X, labels.index(question.label)))
+
+    def _option(self, X: Any, label: int) -> Option:
+        model = self.model
+        rows, names = model.extractor.rows(X), model.extractor.names()
+        values = (rows.values if len(rows.values) else np.ones(len(rows.indices))).tolist()
+        votes = [
+            (f"{names[feature]}={value:g}", value * float(model.W[feature, label]))
+            for feature, value in zip(rows.indices.tolist(), values, strict=True)
+        ]
+        return Option(str(model.labels[label]), [*votes, ("bias", float(model.bias[label]))])
+
+
 class ClassifyFiles(Files):
     """Files with labels to learn: sets of labels if any example has several."""
+
+    reporter = LinearReporter
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """A matrix, as wide as that of the training data, and the labels of every row."""

@@ -4,9 +4,8 @@ Model files call their structures ``classes`` and ``multilabel``.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,34 +13,24 @@ import numpy as np
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntMatrix
 from widemargin.core.header import Fields, names, record
 from widemargin.core.problem import predict
-from widemargin.core.sparse import NO_ROWS, Matrix, taken
 from widemargin.core.stored import Stored
-from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.files.pieces import Cut
-from widemargin.files.raw import RawText, Source
-from widemargin.files.svmlight import cut
-from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.examples import WithSums
-from widemargin.tasks.answers import Answers, Probable, Ranked, Tallied, above_least, checked_k, tempered, together
-from widemargin.tasks.base import Corpus, Reading, Tally
+from widemargin.tasks.answers import Answers, Probable, Ranked, above_least, checked_k, tempered, together
 from widemargin.tasks.calibration import Judged, Margins, Tempered
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
-from widemargin.tasks.classify.files import class_counts, counted_evaluation, read_svmlight
 from widemargin.tasks.constraints import Constraints, check_possible
-from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor, in_shares
 
 
 @dataclass
-class LinearModel(Tallied, Probable):
+class LinearModel(Probable):
     """A trained classifier of either kind.
 
     `W` is features × labels. `bias` has one number per label, `pairs` one per pair of labels, or none at all.
     """
 
-    counts: ClassVar[str] = "examples"
     fields: ClassVar[Fields] = {"labels": names(str, int, float, bool, at_least=1), "features": record({})}
     several: ClassVar[bool]
     """Whether an example may have several labels."""
@@ -70,34 +59,6 @@ class LinearModel(Tallied, Probable):
         w = self.w
         return np.concatenate([each for part in in_shares(X) for each in predict(self.examples(part), w, n_threads)])
 
-    def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Cut between two examples."""
-        return cut
-
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """An svmlight file, without features not seen in training."""
-        data = read_svmlight(path, reading)
-        X, y = data.matrix(self.extractor.width or 0), None
-        if gold:
-            y = data.labels if self.several else data.classes()
-        return Corpus(X, y, {"format": "svmlight"}, {"examples": len(data.labels)}, data)
-
-    def warm_up(self) -> None:
-        """Classify one row of zeros, so that loading compiled kernels does not count as classifying."""
-        self.predict(Matrix(NO_ROWS._replace(indptr=np.zeros(2, dtype=np.int64)), self.extractor.width or 0))
-
-    def in_words(self, outputs: Any) -> list[list[str]]:
-        """The labels of every example, as strings."""
-        return [list(map(str, each if self.several else [each])) for each in outputs]
-
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """A line of labels per example, or the file with its labels replaced if its format is asked for."""
-        labels = [",".join(each) for each in self.in_words(outputs)]
-        if reading.format is not None:
-            text: str = corpus.document.relabelled(labels)
-            return text
-        return "".join(f"{label}\n" for label in labels)
-
     def expected_counts(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """The probabilities, since a row has each label once or not at all."""
         return self.predict_proba(X, n_threads)
@@ -106,33 +67,6 @@ class LinearModel(Tallied, Probable):
         """The probabilities of the labels of every row."""
         rows = self.predict_proba(X, n_threads, **limits).tolist()
         return [{"probabilities": above_least(self.labels, row)} for row in rows]
-
-    def counted(self, X: Any, y: Any, n_threads: int) -> Tally:
-        """Counts of right and wrong labels."""
-        begin = perf_counter()
-        outputs = self.predict(X, n_threads)
-        seconds = {"classifying": perf_counter() - begin}
-        return Tally(class_counts(self.in_words(y), self.in_words(outputs)), seconds)
-
-    def scored(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
-        """How many labels are right."""
-        return counted_evaluation(tally.counts, calibration, tally.seconds, several=self.several)
-
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest features, biases and pairs of labels."""
-        labels, names, bias = list(map(str, self.labels)), self.extractor.names(), np.zeros(len(self.labels))
-        bias[list(chosen)] = self.bias[list(chosen)]
-        features = {labels[j]: strongest(self.W[:, j], top, names.__getitem__) for j in chosen}
-        parts = {
-            "features": Part("Features for and against", by_label=features),
-            "bias": Part("Biases", strongest(bias, top, labels.__getitem__)),
-        }
-        if len(self.pairs):
-            first, second = (each.tolist() for each in np.triu_indices(len(labels), 1))
-            at = [k for k, both in enumerate(zip(first, second, strict=True)) if not set(chosen).isdisjoint(both)]
-            pairs = strongest(self.pairs[at], top, lambda k: f"{labels[first[at[k]]]} and {labels[second[at[k]]]}")
-            parts["pairs"] = Part("Pairs of labels", pairs)
-        return parts
 
     def compacted(self) -> Self:
         """The same model without features whose weights are all zero."""
@@ -162,7 +96,6 @@ class Classifier(LinearModel, Answers):
 
     kind = "classes"
     predicts = "classes"
-    explains = True
     several = False
 
     def examples(self, X: Any) -> ClassExamples:
@@ -180,35 +113,6 @@ class Classifier(LinearModel, Answers):
     def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
         """The class of every row."""
         return [self.labels[code] for code in self._margins(X, constraints).codes.tolist()]
-
-    def alone(self, corpus: Corpus, number: int) -> Corpus:
-        """One example of a file alone, counted from 1."""
-        n = corpus.size["examples"]
-        if not 1 <= number <= n:
-            raise WidemarginError(f"there is no example {number} in a file of {n}")
-        return corpus._replace(X=corpus.X._replace(rows=taken(corpus.X.rows, np.array([number - 1]))), y=None)
-
-    def explain(self, X: Any, question: Question) -> Explanation:
-        """Why an example has its class and not the named one; without a name, its margin over the runner-up."""
-        if question.token is not None or question.span is not None or question.head is not None:
-            raise WidemarginError(f"the model predicts {self.predicts}; ask for another --label")
-        labels, (scores,) = list(map(str, self.labels)), self.scores(X)
-        best, *rest = np.argsort(-scores, kind="stable").tolist()
-        if question.label is None:
-            return listed([(labels[best], float(scores[best] - scores[rest[0]]), labels[rest[0]])])
-        if question.label not in labels or question.label == labels[best]:
-            known = ", ".join(repr(labels[each]) for each in sorted(rest))
-            raise WidemarginError(f"the class is {labels[best]!r}; compare it with one of {known}")
-        return compared(self._option(X, best), self._option(X, labels.index(question.label)))
-
-    def _option(self, X: Any, label: int) -> Option:
-        rows, names = self.extractor.rows(X), self.extractor.names()
-        values = (rows.values if len(rows.values) else np.ones(len(rows.indices))).tolist()
-        votes = [
-            (f"{names[feature]}={value:g}", value * float(self.W[feature, label]))
-            for feature, value in zip(rows.indices.tolist(), values, strict=True)
-        ]
-        return Option(str(self.labels[label]), [*votes, ("bias", float(self.bias[label]))])
 
     def predict_best(
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None

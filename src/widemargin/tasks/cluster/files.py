@@ -18,11 +18,12 @@ together; a pair with −1 inside a cluster is an error. Predictions replace the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from widemargin.clusterings import NAMES, Labels, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
+from widemargin.core.sparse import Rows
 from widemargin.decoders.kruskal import components
 from widemargin.errors import DataError
 from widemargin.files import mentions as mention_files
@@ -32,11 +33,18 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
+from widemargin.structures.forest import Documents
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster.features import Pairs
-from widemargin.tasks.clusters import open_document
+from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items, explain_pairs
+from widemargin.tasks.clusters import ClusteringReporter, open_document, predict_clusters
 from widemargin.tasks.files import Files, Likeness
+from widemargin.tasks.strongest import Part, strongest
+
+if TYPE_CHECKING:
+    from widemargin.tasks.cluster.model import ClusterModel
 
 NOT_FIELDS = ("document", "cluster", "id")
 LABELS = {"+1": True, "1": True, "-1": False, "0": False}
@@ -256,8 +264,62 @@ READERS: dict[str, Callable[..., Any]] = {
 """The reader of each format; it takes the text, its format, names of columns and facts about the training data."""
 
 
+class ClusterReporter(ClusteringReporter):
+    """Reports on clusterers."""
+
+    model: "ClusterModel"
+
+    counts = "items"
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """How well the predicted clusters agree with `y`, by all scores, and how long prediction takes."""
+        return cluster_evaluation([list(labels) for labels in y], *self.timed(X, n_threads, "clustering"))
+
+    def warm_up(self) -> None:
+        """Cluster a document of one item, so that loading compiled kernels does not count."""
+        none, ends = np.empty(0, dtype=np.int32), np.zeros(2, dtype=np.int64)
+        rows = Rows(np.zeros(1, dtype=np.int64), none, np.empty(0))
+        documents = Documents(np.arange(2, dtype=np.int64), ends, none, none, rows)
+        predict_clusters(self.model.examples_of(documents), self.model.weights)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two documents; None if the lines of a document may be scattered."""
+        chosen = reading.format or guess(head)
+        if chosen == "jsonl":
+            return every_line if is_nested(head) else None
+        return None if chosen == "svmlight" else mention_files.cut
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of documents."""
+        extractor = self.model.extractor
+        width = {"width": getattr(extractor.inner, "width", None)} if extractor.kind == "pairs" else {}
+        return read_documents(path, reading, {**self.model.about, **width}, gold=gold)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The file with its clusters replaced."""
+        return str(corpus.document.rewritten(outputs))
+
+    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
+        """Clusters with their items; mentions of a text are marked in it."""
+        items = [described_items(document, len(clusters)) for document, clusters in zip(corpus.X, outputs, strict=True)]
+        if terminal:
+            return "\n".join(line for each in zip(items, outputs, strict=True) for line in cluster_lines(*each)) + "\n"
+        return cluster_pictures(corpus.X, items, outputs)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest features."""
+        names = self.model.extractor.names()
+        return {"features": Part("Features of pairs", strongest(self.model.weights, top, names.__getitem__))}
+
+    def explain(self, X: Any, question: Question) -> Explanation:
+        """The links of a document; with a span i:j, the reasons for and against linking the items i and j."""
+        return explain_pairs(self.model, X, question)
+
+
 class ClusterFiles(Files):
     """Files with clusters to learn from."""
+
+    reporter = ClusterReporter
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """The documents of a file, and the cluster of every item."""
@@ -271,14 +333,6 @@ class ClusterFiles(Files):
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """All scores of clusters."""
         return cluster_evaluation(gold.y, predicted.y, {})
-
-
-def cut(head: RawText, reading: Reading) -> Cut | None:
-    """How to cut a file into pieces; None if the lines of a document may be scattered."""
-    chosen = reading.format or guess(head)
-    if chosen == "jsonl":
-        return every_line if is_nested(head) else None
-    return None if chosen == "svmlight" else mention_files.cut
 
 
 def read_documents(

@@ -1,16 +1,24 @@
-"""Clusters as pictures: lists of items by cluster; mentions are underlined in their text."""
+"""Clusters as pictures: lists of items by cluster; mentions are underlined in their text. And why items are linked."""
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from widemargin.clusterings import clusters_of
+from widemargin.errors import WidemarginError
 from widemargin.report import svg
+from widemargin.report.explain import Explanation, Option, Question, compared, listed
 from widemargin.report.svg import Picture, number
 from widemargin.report.text import shown
+from widemargin.structures.forest import Documents
 from widemargin.tasks.cluster.features import Pairs
 from widemargin.tasks.clusters import COLOURS, larger_clusters
 from widemargin.text.mentions import Mentions
+
+if TYPE_CHECKING:
+    from widemargin.tasks.cluster.model import ClusterModel
 
 SIZE, LINE, LEVEL, WIDTH = 15.0, 34.0, 4.0, 760.0
 MOST_SHOWN = 70
@@ -129,3 +137,38 @@ def _text_at(x: float, y: float, text: str, *, size: float = SIZE, colour: str =
         f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{colour}" text-anchor="start">'
         f"{escape(shown(text))}</text>\n"
     )
+
+
+def explain_pairs(model: "ClusterModel", X: Any, question: Question) -> Explanation:
+    """The links of a document, or the reasons for and against linking two items."""
+    if question.token is not None or question.head is not None or question.label is not None:
+        raise WidemarginError(f"the model predicts {model.predicts}; ask for two items by --span I:J")
+    documents, one = model.extractor.transform(X), np.zeros(1, dtype=np.int32)
+    examples = model.examples_of(documents)
+    scores = examples.scored(model.weights, one).scores.own
+    items = described_items(X[0], int(documents.items[-1]))
+    if question.span is None:
+        outputs: Any = examples.decode(model.weights, one)
+        joined = examples.structure.flags(examples.sizes, outputs)
+        found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
+        return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
+    i, j = sorted(question.span)
+    (at, *_) = [*np.flatnonzero((documents.first == i - 1) & (documents.second == j - 1)).tolist(), None]
+    if at is None:
+        raise WidemarginError(f"{i} and {j} are not a pair of items of the document, which has {len(items)}")
+    linked, apart = _option(model, documents, items, at), Option("apart", [])
+    return compared(linked, apart) if linked.score > 0.0 else compared(apart, linked)
+
+
+def _option(model: "ClusterModel", documents: Documents, items: Sequence[str], pair: int) -> Option:
+    rows, names = documents.features, model.extractor.names()
+    places = range(rows.indptr[pair], rows.indptr[pair + 1])
+    votes = [(rows.indices[k], rows.values[k] if len(rows.values) else 1.0) for k in places]
+    return Option(
+        _pair(documents, items, pair),
+        [(names[f] + ("" if value == 1.0 else f"={value:.3g}"), float(value * model.weights[f])) for f, value in votes],
+    )
+
+
+def _pair(documents: Documents, items: Sequence[str], pair: int) -> str:
+    return f"{items[documents.first[pair]]} – {items[documents.second[pair]]}"

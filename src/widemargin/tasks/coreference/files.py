@@ -6,7 +6,7 @@ entity, and some gold mentions are missing. `Entities` holds both, and both coun
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,17 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.clusters import check_clusters, open_document
+from widemargin.tasks.clusters import ClusteringReporter, check_clusters, open_document
+from widemargin.tasks.coreference.pictures import explain_links, strongest_measures, text_lines, text_page
 from widemargin.tasks.files import Files, Likeness
+from widemargin.tasks.strongest import Part
 from widemargin.text.mentions import Mentions, detected
+
+if TYPE_CHECKING:
+    from widemargin.tasks.coreference.model import CoreferenceModel
 
 FORMATS = ("conllu", "conll", "jsonl", "brackets")
 MENTIONS = ("gold", "detected")
@@ -127,8 +133,54 @@ def entity_evaluation(scores: dict[str, Score], seconds: dict[str, float]) -> Ev
     return Evaluation({"conll_f1": conll, **of_scores, "by_score": plain(scores)}, "conll_f1", facts, tables, seconds)
 
 
+class CoreferenceReporter(ClusteringReporter):
+    """Reports on models of coreference."""
+
+    model: "CoreferenceModel"
+
+    counts = "mentions"
+    drawn_as = ".html"
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """How well the predicted entities agree with `y`, by all scores, and how long prediction takes."""
+        outputs, seconds = self.timed(X, n_threads, "linking")
+        return entity_evaluation(entity_scores(X, y, outputs, self.model.singletons), seconds)
+
+    def warm_up(self) -> None:
+        """Link two mentions, so that loading compiled kernels does not count."""
+        self.model.predict([Mentions({"word": ["a", "a"]}, np.zeros(2, dtype=np.int64), [(0, 1), (1, 2)])])
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two documents; None for a file of trees in brackets, which is one document."""
+        chosen = reading.format or guess(head)
+        return {"jsonl": every_line, "conllu": mentions.cut, "conll": mentions.cut}.get(chosen)
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of texts."""
+        return read_texts(path, reading, self.model.about, gold=gold)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The file with its entities replaced."""
+        return str(corpus.document.text_with(outputs, singletons=self.model.singletons))
+
+    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
+        """The texts with their entities in colours, as a web page or for a terminal."""
+        return text_lines(corpus.X, outputs) if terminal else text_page(corpus.X, outputs)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest measures of links; features with words have no names outside a text."""
+        return strongest_measures(self.model.extractor, self.model.weights, top)
+
+    def explain(self, X: Any, question: Question) -> Explanation:
+        """The links of a document; with a span i:j, the reasons for and against linking the mentions i and j."""
+        return explain_links(self.model, X, question)
+
+
 class CoreferenceFiles(Files):
     """Files with entities to learn from."""
+
+    reporter = CoreferenceReporter
+    only_read = ("mentions",)
 
     def read(
         self,
@@ -144,10 +196,6 @@ class CoreferenceFiles(Files):
         if mentions not in MENTIONS:
             raise WidemarginError(f"mentions are {' or '.join(MENTIONS)}, not {mentions!r:.60}")
         return read_texts(path, reading, {**about, "detected": mentions == "detected"}, gold=gold)
-
-    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Drop the option that only reading needs."""
-        return {name: value for name, value in given.items() if name != "mentions"}
 
     def likeness(self, raw: RawText, reading: Reading) -> Likeness:
         """Texts whose entities are marked."""
@@ -194,12 +242,6 @@ class MarkedText(NamedTuple):
             spans.append([mentions_.spans[m] for m in kept])
             entities.append([found[m] for m in kept])
         return str(self.document.marked(spans, entities))
-
-
-def cut(head: RawText, reading: Reading) -> Cut | None:
-    """How to cut a file into pieces; None for a file of trees in brackets, which is one document."""
-    chosen = reading.format or guess(head)
-    return {"jsonl": every_line, "conllu": mentions.cut, "conll": mentions.cut}.get(chosen)
 
 
 def read_texts(

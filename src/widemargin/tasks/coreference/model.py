@@ -15,21 +15,12 @@ from widemargin.core.header import Fields, flag, names, one_of, optional, whole
 from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import UnsupportedError
-from widemargin.files.pieces import Cut
-from widemargin.files.raw import RawText, Source
-from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Question
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.clusters import ClusteringModel
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples
 from widemargin.tasks.coreference.features import LinkExtractor
-from widemargin.tasks.coreference.files import cut, entity_evaluation, entity_scores, read_texts
-from widemargin.tasks.coreference.pictures import explain_links, strongest_measures, text_lines, text_page
-from widemargin.tasks.strongest import Part
 from widemargin.tasks.trees import HASH_BITS, HashedModel, stored_weights
 from widemargin.text.columns import split
-from widemargin.text.mentions import Mentions
 from widemargin.text.templates import TEMPLATES
 
 DECODERS = ("antecedents", "forest")
@@ -46,8 +37,6 @@ class CoreferenceModel(HashedModel, ClusteringModel):
 
     kind = "coreference"
     predicts = "entities"
-    counts: ClassVar[str] = "mentions"
-    drawn_as = ".html"
     fields: ClassVar[Fields] = {
         "labels": names(),
         "templates": TEMPLATES,
@@ -106,47 +95,6 @@ class CoreferenceModel(HashedModel, ClusteringModel):
         if not isinstance(examples, AntecedentExamples):
             raise UnsupportedError("the model links mentions by forests, in which none has an antecedent of its own")
         return examples
-
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """How well the predicted entities agree with `y`, by all scores, and how long prediction takes."""
-        outputs, seconds = self.timed(X, n_threads, "linking")
-        scores = entity_scores(X, y, outputs, self.singletons)
-        return entity_evaluation(scores, seconds)
-
-    def warm_up(self) -> None:
-        """Link two mentions, so that loading compiled kernels does not count."""
-        self.predict([Mentions({"word": ["a", "a"]}, np.zeros(2, dtype=np.int64), [(0, 1), (1, 2)])])
-
-    # With files at hand.
-
-    def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Between two documents."""
-        return cut(head, reading)
-
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """A file of texts."""
-        return read_texts(path, reading, self.about, gold=gold)
-
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """The file with its entities replaced."""
-        text: str = corpus.document.text_with(outputs, singletons=self.singletons)
-        return text
-
-    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
-        """The texts with their entities in colours, as a web page or for a terminal."""
-        return text_lines(corpus.X, outputs) if terminal else text_page(corpus.X, outputs)
-
-    # About itself.
-
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest measures of links; features with words have no names outside a text."""
-        return strongest_measures(self.extractor, self.weights, top)
-
-    def explain(self, X: Any, question: Question) -> Explanation:
-        """The links of a document; with a span i:j, the reasons for and against linking the mentions i and j."""
-        return explain_links(self, X, question)
-
-    # Its file.
 
     def _header(self) -> dict[str, Any]:
         extractor = self.extractor

@@ -38,6 +38,10 @@ def _estimator() -> type[Any]:
     return StructuredPredictor
 
 
-TASK = Task(
-    {"custom": Kind("StructuredPredictor", CustomParameters, _model, _estimator)},
-)
+def _reporter() -> type[Any]:
+    from widemargin.tasks.custom.estimator import CustomReporter
+
+    return CustomReporter
+
+
+TASK = Task({"custom": Kind("StructuredPredictor", CustomParameters, _model, _estimator)}, reporter=_reporter)

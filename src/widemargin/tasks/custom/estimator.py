@@ -6,7 +6,6 @@ A trained model holds weights. The structure itself is code, and stays with the 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -21,10 +20,11 @@ from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import load_model
 from widemargin.tasks.custom import CustomParameters
 from widemargin.tasks.estimator import Estimator, estimator_of
+from widemargin.tasks.files import timed
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
-from widemargin.tasks.weights import WeightsModel
+from widemargin.tasks.weights import WeightsModel, WeightsReporter
 
 
 @dataclass
@@ -38,7 +38,7 @@ class CustomModel(WeightsModel):
 
     def predict(self, X: Sequence[Any], n_threads: int = 1) -> list[Any]:
         """The best output for every input; for latent structures, the y of each pair (y, h)."""
-        structure = self._structure
+        structure = self.checked_structure
         if is_latent(structure):
             return [y for y, _ in self.predict_latent(X)]
         if not is_factory(structure):
@@ -59,23 +59,28 @@ class CustomModel(WeightsModel):
 
     def predict_latent(self, X: Sequence[Any], n_threads: int = 1) -> list[tuple[Any, Any]]:
         """The best pair (y, h) for every input, for latent structures."""
-        structure = self._structure
+        structure = self.checked_structure
         if not is_latent(structure):
             raise UnsupportedError("nothing is hidden in the outputs of this structure; it has no method complete")
         return [pair(structure.decode(x, self.weights)) for x in X]
 
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """The mean error."""
-        begin = perf_counter()
-        error = mean_error(self._structure, X, y)(self.weights)
-        seconds = {"decoding": perf_counter() - begin}
-        return Evaluation({"mean_error": error}, "mean_error", [("mean error", f"{error:.6g}")], [], seconds)
-
     @property
-    def _structure(self) -> Any:
+    def checked_structure(self) -> Any:
+        """The structure, which must be there."""
         if self.structure is None:
             raise WidemarginError("the model does not hold the structure that it was trained for; pass it on loading")
         return self.structure
+
+
+class CustomReporter(WeightsReporter):
+    """Reports on models of custom structures."""
+
+    model: CustomModel
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """The mean error."""
+        error, seconds = timed("decoding", mean_error(self.model.checked_structure, X, y), self.model.weights)
+        return Evaluation({"mean_error": error}, "mean_error", [("mean error", f"{error:.6g}")], [], seconds)
 
 
 def is_factory(structure: Any) -> bool:

@@ -1,7 +1,7 @@
 """Files of sequences, FASTA and tables; their classes, and the sites where motifs are found in them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,18 @@ from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.files.sequences import LABEL, SequenceData
-from widemargin.metrics import accuracy, label_scores, quotient
-from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
+from widemargin.metrics import accuracy, area_under_curve, label_scores, quotient
+from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
+from widemargin.report.svg import page
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness
-from widemargin.text.sequences import Sequences, Span
+from widemargin.tasks.files import Files, Likeness, Reporter, timed
+from widemargin.tasks.motif.logo import logo_lines, logo_picture, logo_png
+from widemargin.tasks.strongest import Part, strongest
+from widemargin.text.sequences import Sequences, Span, as_sequences
+
+if TYPE_CHECKING:
+    from widemargin.tasks.motif.model import MotifModel
 
 
 class Site(NamedTuple):
@@ -73,8 +79,104 @@ OTHERS: Mapping[str, Any] = {"negative": "-1", "background": None}
 HEADER = ("#id", "label", "score", "start", "end", "strand", "site", "sequence")
 
 
+class MotifReporter(Reporter):
+    """Reports on motif finders."""
+
+    model: "MotifModel"
+
+    counts = "sequences"
+    exports: ClassVar[Mapping[str, str]] = {
+        ".meme": "the matrix in MEME's minimal format",
+        ".svg": "a sequence logo",
+        ".png": "a sequence logo",
+    }
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """The share of right labels, how well scores separate the classes, and the share of known sites found."""
+        X, labels = as_sequences(X), self.model.labels
+        sites, seconds = timed("searching", self.model.locate, X, n_threads, everywhere=True)
+        scores = np.array([-np.inf if site is None else site.score for site in sites])
+        positive = self.model.is_positive(X, y)
+        spelt = [[str(labels[int(right)]) for right in each.tolist()] for each in (positive, scores > 0.0)]
+        by_label = label_scores(spelt[:1], spelt[1:]).by_label
+        right, area = float(np.mean((scores > 0.0) == positive)), area_under_curve(scores, positive)
+        results: dict[str, Any] = {"accuracy": right, "error": 1.0 - right, "auc": area}
+        facts = [("accuracy", share(right)), ("area under the curve", f"{area:.3f}")]
+        if str(labels[1]) in by_label:
+            results |= overall(by_label[str(labels[1])])
+            facts.insert(1, spelt_f1(by_label[str(labels[1])]))
+        if X.sites is not None:
+            found, n = share_found(sites, X.sites)
+            results |= {"sites_found": found, "sites": n}
+            facts.append(("known sites found", f"{share(found)} in {n} sequences that have some"))
+        results["by_label"] = plain(by_label)
+        return Evaluation(results, "accuracy", facts, [score_table("By label", "label", by_label)], seconds)
+
+    def warm_up(self) -> None:
+        """Search one sequence, so that loading compiled kernels does not count as searching."""
+        self.model.predict([self.model.reads.letters * self.model.reads.length])
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two sequences."""
+        is_fasta = reading.format == "fasta" or (reading.format is None and fasta.is_fasta(head))
+        return fasta.cut if is_fasta else sequences.cut
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """A file of sequences."""
+        data = read_sequences(path, reading)
+        return _corpus(data.sequences, labels_of(data) if gold else None, reading, data)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """A table: name, label, score, site and letters of each sequence."""
+        if not len(corpus.X):
+            return ""  # there is nothing left behind the last sequence
+        scores, headed = self.model.scores(corpus.X).tolist(), corpus.document.raw.first == 0
+        return located_table(corpus.X, outputs, scores, self.model.locate(corpus.X), headed=headed)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest weights of the motif and of the background."""
+        letters, order = self.model.reads.letters, self.model.reads.order
+        n = len(letters)
+
+        def context(number: int) -> str:
+            spelt = "".join(letters[number // n**back % n] for back in range(order, -1, -1))
+            return f"{spelt[-1]} after {spelt[:-1]}" if order else spelt
+
+        return {
+            "motif": Part(
+                "Letters at places of the motif",
+                strongest(self.model.matrix.ravel(), top, lambda at: f"{letters[at % n]} at {at // n + 1}"),
+            ),
+            "background": Part("Letters of the background", strongest(self.model.background, top, context)),
+        }
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """The motif in words and, if several lengths were tried, their scores."""
+        motif, n_sites = self.model.motif, round(float(self.model.found.sum(axis=1).max(initial=0.0)))
+        bits = float(motif.information.sum())
+        facts = [("motif", f"{motif.consensus}, {bits:.1f} bits, at {n_sites:,} sites of the training data")]
+        tried: Mapping[str, float] = self.model.summary.get("lengths", {})
+        if tried:
+            facts.append(("lengths", ", ".join(f"{length} ({share(score)})" for length, score in tried.items())))
+        return facts
+
+    def picture(self) -> list[str]:
+        """The logo as lines for a terminal."""
+        return logo_lines(self.model.motif)
+
+    def exported(self, suffix: str) -> bytes:
+        """The matrix in MEME's format, or the logo as a picture."""
+        motif = self.model.motif
+        if suffix == ".png":
+            return logo_png(motif)
+        return (motif.meme() if suffix == ".meme" else page([logo_picture(motif)])).encode()
+
+
 class MotifFiles(Files):
     """Files with sequences and their classes."""
+
+    reporter = MotifReporter
+    only_read = OTHERS
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """The sequences of a file and their labels; training data include the sequences of the files in `OTHERS`.
@@ -90,10 +192,6 @@ class MotifFiles(Files):
             more = read_sequences(own[name], Reading()).sequences
             X, y = X.followed_by(more), [*y, *[label] * len(more)]
         return _corpus(X, y, reading, data)
-
-    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Drop the options that only reading needs: names of other files."""
-        return {name: value for name, value in given.items() if name not in OTHERS}
 
     def likeness(self, raw: RawText, reading: Reading) -> Likeness:
         """Files of sequences."""
@@ -117,18 +215,6 @@ def read_sequences(path: Source, reading: Reading) -> SequenceData:
     raw = RawText.load(path)
     chosen = reading.format or ("fasta" if fasta.is_fasta(raw) else "sequences")
     return READERS[chosen](raw, reading.label)
-
-
-def cut(head: RawText, reading: Reading) -> Cut:
-    """How to cut a file into pieces."""
-    is_fasta = reading.format == "fasta" or (reading.format is None and fasta.is_fasta(head))
-    return fasta.cut if is_fasta else sequences.cut
-
-
-def read_corpus(path: Source, reading: Reading, *, gold: bool) -> Corpus:
-    """A file for prediction or evaluation."""
-    data = read_sequences(path, reading)
-    return _corpus(data.sequences, labels_of(data) if gold else None, reading, data)
 
 
 def labels_of(data: SequenceData) -> list[str]:

@@ -1,9 +1,7 @@
 """Trained motif finders. Model files call their structure ``motif``."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,29 +12,12 @@ from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
 from widemargin.decoders.windows import window_scores
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.files.pieces import Cut
-from widemargin.files.raw import RawText, Source
-from widemargin.metrics import area_under_curve, label_scores
-from widemargin.report.evaluation import Evaluation, overall, plain, score_table, spelt_f1
-from widemargin.report.svg import page
-from widemargin.report.text import share
 from widemargin.tasks.answers import Answers, Ranked, checked_k, together
-from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.calibration import Judged
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.motif.examples import Reads, checked_letters, letters_of, reverse_complement
-from widemargin.tasks.motif.files import (
-    Site,
-    best_sites,
-    cut,
-    is_positive,
-    located_table,
-    plain_labels,
-    read_corpus,
-    share_found,
-)
-from widemargin.tasks.motif.logo import Motif, logo_lines, logo_picture, logo_png
-from widemargin.tasks.strongest import Part, strongest
+from widemargin.tasks.motif.files import Site, best_sites, is_positive, plain_labels
+from widemargin.tasks.motif.logo import Motif
 from widemargin.text.sequences import Sequences, as_sequences
 
 MOST_SITES = 1e15
@@ -53,19 +34,12 @@ class MotifModel(Answers):
 
     kind: ClassVar[str] = "motif"
     predicts: ClassVar[str] = "motifs"
-    counts: ClassVar[str] = "sequences"
     fields: ClassVar[Fields] = {
         "labels": names(str, int, float, bool, at_least=2),
         "letters": text(at_most=100),
         **dict.fromkeys(("length", "order"), whole(at_least=0, at_most=10_000)),
         "both_strands": flag(),
     }
-    exports: ClassVar[Mapping[str, str]] = {
-        ".meme": "the matrix in MEME's minimal format",
-        ".svg": "a sequence logo",
-        ".png": "a sequence logo",
-    }
-
     reads: Reads
     matrix: FloatMatrix
     background: FloatVector
@@ -87,8 +61,6 @@ class MotifModel(Answers):
     def motif(self) -> Motif:
         """The counts of letters at each place of the motif."""
         return Motif(self.reads.letters, self.found, self.frequencies, self.reads.both_strands)
-
-    # With data at hand.
 
     def best(self, X: Any, n_threads: int = 1) -> tuple[LongVector, FloatVector]:
         """2h + strand of the best window of each sequence, and its score; −1 if the sequence is too short."""
@@ -165,32 +137,11 @@ class MotifModel(Answers):
 
     def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, compared with `y`."""
-        scores, positive = self.scores(X, n_threads), self._positive(X, y)
+        scores, positive = self.scores(X, n_threads), self.is_positive(X, y)
         return {"labels": Judged.of([np.abs(scores)], ((scores > 0.0) == positive).tolist())} if len(scores) else {}
 
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """The share of right labels, how well scores separate the classes, and the share of known sites found."""
-        X, begin = as_sequences(X), perf_counter()
-        sites = self.locate(X, n_threads, everywhere=True)
-        seconds = {"searching": perf_counter() - begin}
-        scores = np.array([-np.inf if site is None else site.score for site in sites])
-        positive = self._positive(X, y)
-        spelt = [[str(self.labels[int(right)]) for right in each.tolist()] for each in (positive, scores > 0.0)]
-        by_label = label_scores(spelt[:1], spelt[1:]).by_label
-        right, area = float(np.mean((scores > 0.0) == positive)), area_under_curve(scores, positive)
-        results: dict[str, Any] = {"accuracy": right, "error": 1.0 - right, "auc": area}
-        facts = [("accuracy", share(right)), ("area under the curve", f"{area:.3f}")]
-        if str(self.labels[1]) in by_label:
-            results |= overall(by_label[str(self.labels[1])])
-            facts.insert(1, spelt_f1(by_label[str(self.labels[1])]))
-        if X.sites is not None:
-            found, n = share_found(sites, X.sites)
-            results |= {"sites_found": found, "sites": n}
-            facts.append(("known sites found", f"{share(found)} in {n} sequences that have some"))
-        results["by_label"] = plain(by_label)
-        return Evaluation(results, "accuracy", facts, [score_table("By label", "label", by_label)], seconds)
-
-    def _positive(self, X: Any, y: Any) -> AnyArray:
+    def is_positive(self, X: Any, y: Any) -> AnyArray:
+        """Which labels `y` are the positive one; there must be one for each of the sequences `X`."""
         labels = plain_labels(y)
         if len(as_sequences(X)) != len(labels):
             raise DataError(f"there are {len(as_sequences(X))} sequences, but {len(labels)} labels")
@@ -202,66 +153,6 @@ class MotifModel(Answers):
         if place % 2:
             letters = reverse_complement(letters, self.reads.letters)
         return Site(start, end, "+-"[place % 2], letters, score)
-
-    # With files at hand.
-
-    def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Between two sequences."""
-        return cut(head, reading)
-
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """A file of sequences."""
-        return read_corpus(path, reading, gold=gold)
-
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """A table: name, label, score, site and letters of each sequence."""
-        if not len(corpus.X):
-            return ""  # there is nothing left behind the last sequence
-        scores, headed = self.scores(corpus.X).tolist(), corpus.document.raw.first == 0
-        return located_table(corpus.X, outputs, scores, self.locate(corpus.X), headed=headed)
-
-    def warm_up(self) -> None:
-        """Search one sequence, so that loading compiled kernels does not count as searching."""
-        self.predict([self.reads.letters * self.reads.length])
-
-    # About itself.
-
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest weights of the motif and of the background."""
-        letters, order = self.reads.letters, self.reads.order
-        n = len(letters)
-
-        def context(number: int) -> str:
-            spelt = "".join(letters[number // n**back % n] for back in range(order, -1, -1))
-            return f"{spelt[-1]} after {spelt[:-1]}" if order else spelt
-
-        return {
-            "motif": Part(
-                "Letters at places of the motif",
-                strongest(self.matrix.ravel(), top, lambda at: f"{letters[at % n]} at {at // n + 1}"),
-            ),
-            "background": Part("Letters of the background", strongest(self.background, top, context)),
-        }
-
-    def remarks(self) -> list[tuple[str, str]]:
-        """The motif in words and, if several lengths were tried, their scores."""
-        n_sites = round(float(self.found.sum(axis=1).max(initial=0.0)))
-        bits = float(self.motif.information.sum())
-        facts = [("motif", f"{self.motif.consensus}, {bits:.1f} bits, at {n_sites:,} sites of the training data")]
-        tried: Mapping[str, float] = self.summary.get("lengths", {})
-        if tried:
-            facts.append(("lengths", ", ".join(f"{length} ({share(score)})" for length, score in tried.items())))
-        return facts
-
-    def picture(self) -> list[str]:
-        """The logo as lines for a terminal."""
-        return logo_lines(self.motif)
-
-    def exported(self, suffix: str) -> bytes:
-        """The matrix in MEME's format, or the logo as a picture."""
-        if suffix == ".png":
-            return logo_png(self.motif)
-        return (self.motif.meme() if suffix == ".meme" else page([logo_picture(self.motif)])).encode()
 
     def compacted(self) -> Self:
         """The same model: all its weights may matter."""

@@ -63,7 +63,7 @@ def _estimator() -> type[Any]:
 
 
 def _files() -> Any:
-    from widemargin.tasks.parse.dependencies import ParseFiles
+    from widemargin.tasks.parse.files import ParseFiles
 
     return ParseFiles()
 

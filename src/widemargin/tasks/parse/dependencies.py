@@ -2,11 +2,9 @@
 
 Every token has one head: another token of its sentence, or 0 for the root. Following heads from any token leads to the
 root. Several tokens may hang on the root. A relation is any text; a corpus without relations has `_` for every token.
-
-`ParseFiles` reads them from CoNLL-U and CoNLL-X.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,12 +14,8 @@ from widemargin._types import IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.document import Document
-from widemargin.files.formats import guess
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import shortened
 from widemargin.files.table import TokenTable
-from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness, check_same_words, open_tokens, size_of
 from widemargin.text.columns import Column, Columns, place_of, split
 from widemargin.text.trees import Arc
 
@@ -95,39 +89,6 @@ def arc_lists(dependencies: DependencyRows, indptr: LongVector) -> list[list[Arc
     """The trees as lists of arcs, one per sentence."""
     heads, labels = dependencies
     return split(list(map(Arc, heads.tolist(), labels.strings())), indptr)
-
-
-class ParseFiles(Files):
-    """Files whose columns `head` and `deprel` a parser learns to fill in."""
-
-    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
-        """The columns to learn from, and the trees to learn."""
-        document, format_ = open_tokens(path, reading, about)
-        X = document.columns
-        found = {"format": format_, "columns": X.names}
-        y = arcs(document) if gold else None
-        return Corpus(
-            X.only(*(name for name in X.names if name not in GOLD)), y, found, size_of(X, "sentences"), document
-        )
-
-    def likeness(self, raw: RawText, reading: Reading) -> Likeness:
-        """Sentences with heads."""
-        if reading.label is not None or (reading.format or guess(raw)) not in GUESSED:
-            return Likeness.NONE
-        tokens = (line.split("\t") for line in raw.lines if line[:1].isdecimal())
-        return Likeness.LIKELY if any(len(fields) > 6 and fields[6].isdecimal() for fields in tokens) else Likeness.NONE
-
-    def check_aligned(self, gold: Corpus, predicted: Corpus) -> None:
-        """The words must be the same."""
-        check_same_words(gold.document, predicted.document)
-
-    def compared(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
-        """Attachment scores, with punctuation or without."""
-        from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
-
-        X = gold.document.columns
-        right, found = (arc_lists(corpus.y, X.indptr) for corpus in (gold, predicted))
-        return counted_evaluation(arc_counts(right, found, None if punctuation else X.sequences("word")), {})
 
 
 def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> DependencyRows:

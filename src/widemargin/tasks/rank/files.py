@@ -13,21 +13,26 @@ comes first.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import boundaries, sums
+from widemargin.core.sparse import NO_ROWS, Matrix, boundaries, sums
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
+from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, Table
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness
+from widemargin.tasks.files import Files, Likeness, Reporter, timed
 from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries
+from widemargin.tasks.strongest import Part, strongest
+
+if TYPE_CHECKING:
+    from widemargin.tasks.rank.model import RankingModel
 
 K = 10  # the k of the main measure if there is no model
 
@@ -35,8 +40,52 @@ SHOWN = (1, 3, 5, 10)
 """The k of tables."""
 
 
+class RankReporter(Reporter):
+    """Reports on rankers."""
+
+    model: "RankingModel"
+
+    counts = "documents"
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """Precision, NDCG, average precision and reciprocal rank."""
+        rankings, seconds = timed("ranking", self.model.rankings, X, y)
+        return ranking_evaluation(rankings, self.model.settings.measure, self.model.settings.k, seconds)
+
+    def warm_up(self) -> None:
+        """Rank one document without features, so that loading compiled kernels does not count as ranking."""
+        rows = NO_ROWS._replace(indptr=np.zeros(2, dtype=np.int64))
+        self.model.predict(Queries(Matrix(rows, self.model.extractor.width or 0), boundaries([1])))
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Cut between two queries if the file marks them; None otherwise, since it may be a single query."""
+        return cut if has_queries(head) else None
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """An svmlight file, without features not seen in training."""
+        grouped = gold or self.model.settings.normalize
+        return read_documents(path, reading, self.model.extractor.width, gold=gold, grouped=grouped)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """A score per line; or, if its format is asked for, the file with grade 1 for the first k of each query."""
+        if reading.format is None:
+            return "".join(f"{float(score)!r}\n" for score in outputs)
+        data, indptr = corpus.document
+        order = rank_order(outputs, indptr)
+        chosen = np.zeros(len(order), dtype=np.int64)
+        chosen[order[np.arange(len(order)) - query_begins(indptr) < self.model.settings.k]] = 1
+        return str(data.relabelled(list(map(str, chosen.tolist()))))
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest features."""
+        names = self.model.extractor.names()
+        return {"features": Part("Features for and against", strongest(self.model.w, top, names.__getitem__))}
+
+
 class RankFiles(Files):
     """Files with documents to learn from."""
+
+    reporter = RankReporter
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """Documents grouped by query, as wide as those of the training data, and their grades."""

@@ -1,33 +1,19 @@
 """Trained rankers: features and weights. Model files call their structure ``ranking``."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.core.header import Fields, flag, names, one_of, record, whole
-from widemargin.core.sparse import NO_ROWS, Matrix, Rows, boundaries
+from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.files.pieces import Cut
-from widemargin.files.raw import RawText, Source
-from widemargin.report.evaluation import Evaluation
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import Model
 from widemargin.tasks.rank.examples import QueryExamples
 from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries, as_grades, as_queries, normalise, with_values
-from widemargin.tasks.rank.files import (
-    Rankings,
-    cut,
-    has_queries,
-    query_begins,
-    rank_order,
-    ranking_evaluation,
-    read_documents,
-)
-from widemargin.tasks.strongest import Part, strongest
+from widemargin.tasks.rank.files import Rankings, query_begins, rank_order
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor
 
@@ -57,7 +43,6 @@ class RankingModel(Model):
 
     kind: ClassVar[str] = "ranking"
     predicts: ClassVar[str] = "rankings"
-    counts: ClassVar[str] = "documents"
     label: ClassVar[str] = "relevance"
     fields: ClassVar[Fields] = {
         "labels": names(str, at_least=1),
@@ -107,43 +92,6 @@ class RankingModel(Model):
         queries = as_queries(X, width=self.extractor.width)
         grades = as_grades(y, queries.indptr)
         return Rankings(self.predict(queries), grades, queries.indptr, self.settings.relevant_from)
-
-    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
-        """Precision, NDCG, average precision and reciprocal rank."""
-        begin = perf_counter()
-        rankings = self.rankings(X, y)
-        seconds = {"ranking": perf_counter() - begin}
-        return ranking_evaluation(rankings, self.settings.measure, self.settings.k, seconds)
-
-    def cut(self, head: RawText, reading: Reading) -> Cut | None:
-        """Cut between two queries if the file marks them; None otherwise, since it may be a single query."""
-        return cut if has_queries(head) else None
-
-    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
-        """An svmlight file, without features not seen in training."""
-        grouped = gold or self.settings.normalize
-        return read_documents(path, reading, self.extractor.width, gold=gold, grouped=grouped)
-
-    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
-        """A score per line; or, if its format is asked for, the file with grade 1 for the first k of each query."""
-        if reading.format is None:
-            return "".join(f"{float(score)!r}\n" for score in outputs)
-        data, indptr = corpus.document
-        order = rank_order(outputs, indptr)
-        chosen = np.zeros(len(order), dtype=np.int64)
-        chosen[order[np.arange(len(order)) - query_begins(indptr) < self.settings.k]] = 1
-        text: str = data.relabelled(list(map(str, chosen.tolist())))
-        return text
-
-    def warm_up(self) -> None:
-        """Rank one document without features, so that loading compiled kernels does not count as ranking."""
-        rows = NO_ROWS._replace(indptr=np.zeros(2, dtype=np.int64))
-        self.predict(Queries(Matrix(rows, self.extractor.width or 0), boundaries([1])))
-
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest features."""
-        names = self.extractor.names()
-        return {"features": Part("Features for and against", strongest(self.w, top, names.__getitem__))}
 
     def compacted(self) -> Self:
         """The same model without features whose weight is zero."""

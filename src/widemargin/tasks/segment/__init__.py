@@ -72,7 +72,7 @@ def _estimator() -> type[Any]:
 
 
 def _files() -> Any:
-    from widemargin.tasks.segment.labels import SegmentFiles
+    from widemargin.tasks.segment.files import SegmentFiles
 
     return SegmentFiles()
 

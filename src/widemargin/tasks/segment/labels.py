@@ -1,4 +1,4 @@
-"""Segmentations as users give and get them: files, checking and numbering of spans, costs of errors.
+"""Segmentations as users give and get them: checking and numbering of spans, costs of errors.
 
 Every token outside all spans is a segment of its own, with the label ``"O"``.
 """
@@ -12,9 +12,6 @@ import numpy as np
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
-from widemargin.files.given import costs_in, read_object
-from widemargin.tasks.segment import SEGMENT_FEATURES
-from widemargin.tasks.token_files import TokenFiles
 from widemargin.text.columns import Column
 from widemargin.text.inputs import lengths
 from widemargin.text.labels import as_sequences, cost_matrix, is_cost
@@ -306,27 +303,3 @@ def _known_runs(cells: Sequence[Cell]) -> list[Span]:
         else:
             runs.append(Span(t, t + 1, type_))
     return runs
-
-
-class SegmentFiles(TokenFiles):
-    """Files with segments to learn."""
-
-    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Replace the file of penalties by the parameters in it."""
-        penalties = given.pop("penalties")
-        return super().parameters(given) | ({} if penalties is None else read_penalties(penalties))
-
-    def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
-        """Whether no feature of whole segments uses the lexicons."""
-        return not {"lexicon", "similarity"} & set(given.get("segment_features", SEGMENT_FEATURES))
-
-
-def read_penalties(path: str) -> dict[str, dict[Any, float]]:
-    """Read penalties from JSON: costs under "precision", "recall" and "confusion"."""
-    content = read_object(path, "penalties")
-    for name, value in content.items():
-        if name not in ("precision", "recall", "confusion") or not isinstance(value, dict):
-            raise DataError(
-                f'{path}: {name!r} is not an object of costs under one of "precision", "recall", "confusion"'
-            )
-    return {name: costs_in(path, value) for name, value in content.items()}

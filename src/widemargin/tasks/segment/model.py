@@ -22,21 +22,18 @@ from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, Int
 from widemargin.core.header import Fields, many, names, record, whole
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
-from widemargin.files.jsonlines import SPANS
 from widemargin.structures.chain import Segments
 from widemargin.structures.examples import best_outputs
 from widemargin.tasks.answers import LEAST, SureSpan
-from widemargin.tasks.base import Corpus, selected_rows
+from widemargin.tasks.base import selected_rows
 from widemargin.tasks.calibration import Ahead, Judged
 from widemargin.tasks.constraints import Constraints, numbers_of
 from widemargin.tasks.segment.examples import SegmentExamples
 from widemargin.tasks.segment.features import ReadSegments, SegmentExtractor
 from widemargin.tasks.segment.labels import as_labels, bio_names, decode_segments
 from widemargin.tasks.segment.scores import Segmentation, SegmentFeatures, SegmentWeights
-from widemargin.tasks.strongest import Part, label_parts, strongest, strongest_by_label
 from widemargin.tasks.token_examples import Constrained
 from widemargin.tasks.tokens import TokenModel
-from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
 from widemargin.text.partial import judged_spans
 from widemargin.text.spans import OUTSIDE, Span, bio
@@ -151,35 +148,9 @@ class SegmentModel(TokenModel[SegmentExamples]):
         """The templates of tokens."""
         return {"": self.extractor.tokens.texts}
 
-    def spelt(self, outputs: list[list[Any]], X: Columns) -> list[str]:
-        """Segments as a column of BIO labels."""
-        sizes = np.diff(X.indptr).tolist()
-        return [label for spans, size in zip(outputs, sizes, strict=True) for label in bio(spans, size)]
-
-    def column_to_write(self, corpus: Corpus, wanted: str | None) -> str:
-        """The column for labels, as in `TokenModel`; but JSON without labels gets spans."""
-        document = corpus.document
-        if wanted is None and corpus.about["format"] == "jsonl" and document.label not in document.columns:
-            return SPANS
-        return super().column_to_write(corpus, wanted)
-
     def gold_labels(self, X: Any, y: Any) -> Sequence[Sequence[Any]]:
         """Gold segments as BIO labels."""
         return as_labels(X, y)
-
-    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
-        """The strongest features of tokens and segments, lengths, transitions, first and last labels."""
-        weights, labels = self.weights, self.labels
-        of_tokens, of_segments = (strongest_by_label(*each, labels, chosen, top) for each in self.named_rows())
-        lengths = {
-            labels[j]: strongest(weights.length[:, j], top, lambda d: f"{d + 1} token{'s' * (d > 0)}") for j in chosen
-        }
-        return {
-            "features": Part("Features for and against", by_label=of_tokens),
-            "segment_features": Part("Features of whole segments for and against", by_label=of_segments),
-            "lengths": Part("Lengths for and against", by_label=lengths),
-            **label_parts(weights, labels, chosen, top),
-        }
 
     def named_rows(self) -> list[tuple[Rows, list[str]]]:
         """The weights of the features of tokens, by their place in a segment, and of segments."""

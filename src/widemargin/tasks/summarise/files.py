@@ -15,9 +15,9 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
@@ -26,10 +26,17 @@ from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, name_of, shortened
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, overall, score_table
+from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
-from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness
-from widemargin.tasks.summarise.features import Summary, Topic
+from widemargin.summaries import mean_rouge
+from widemargin.tasks.base import Corpus, Piece, Reading
+from widemargin.tasks.files import Files, Likeness, Reporter, alone_in_list, timed
+from widemargin.tasks.strongest import Part, strongest
+from widemargin.tasks.summarise.features import NAMES, Summary, Topic, as_references
+from widemargin.tasks.summarise.pictures import explain_sentences, summary_lines, summary_page
+
+if TYPE_CHECKING:
+    from widemargin.tasks.summarise.model import SummaryModel
 
 TOPICS, REFERENCES = "topics", ("references", "summaries-gold")
 KNOWN = ("jsonl", "conllu")
@@ -37,16 +44,76 @@ COMMENT = re.compile(r"#\s*(newdoc(?:\s+id)?|text|meta::summary\d+)\s*(?:=\s*(.*
 WRITER = re.compile(r"\([^()]*\)\s*")  # who wrote a summary
 
 
+class SummaryReporter(Reporter):
+    """Reports on summarisers."""
+
+    model: "SummaryModel"
+
+    counts = "sentences"
+    drawn_as = ".html"
+
+    def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
+        """ROUGE by the references."""
+        summaries, seconds = timed("summarising", self.model.predict, X, n_threads)
+        scores = mean_rouge(as_references(y, len(summaries)), [summary.text for summary in summaries])
+        return rouge_evaluation(scores, [("length", f"at most {self.model.settings.length} words")], seconds)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut | None:
+        """Between two topics; None for a text, which is one topic."""
+        return {"jsonl": every_line, "conllu": _cut_conllu}.get(reading.format or guess(head))
+
+    def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
+        """A file of topics piece by piece, if it is in UTF-8."""
+        if is_utf8(self.model.about):
+            yield from super().pieces(path, reading)
+        else:
+            yield Piece(self.read(path, reading, gold=False))
+
+    def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
+        """A file or folder of topics."""
+        return read_topics(path, reading, self.model.about, gold=gold)
+
+    def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
+        """The summaries as text, a sentence per line and an empty line between topics; or as JSON lines."""
+        as_json = "jsonl" in (reading.format, corpus.document.format)
+        return str(corpus.document.text_with(outputs, as_json=as_json))
+
+    def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
+        """The documents with the chosen sentences marked."""
+        topics = self.model.topics(corpus.X)
+        if terminal:
+            return "".join(f"{line}\n" for line in summary_lines(topics, outputs))
+        return summary_page(topics, outputs)
+
+    def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
+        """The strongest features."""
+        return {"features": Part("Features for and against", strongest(self.model.weights, top, NAMES.__getitem__))}
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """The largest length of summaries, and how many integer programmes were cut short."""
+        found = [("summaries", f"of at most {self.model.settings.length} words")]
+        n = self.model.summary.get("cut_short", 0)
+        bounds = "the bounds on what they missed are part of the certificate"
+        return [*found, ("cut short", f"{n:,} integer programmes; {bounds}")] if n else found
+
+    def alone(self, corpus: Corpus, number: int) -> Corpus:
+        """One topic of a file alone, counted from 1."""
+        return alone_in_list(corpus, number, "topic")
+
+    def explain(self, X: Any, question: Question) -> Explanation:
+        """The chosen sentences and what each adds; with a token n, the reasons for and against sentence n alone."""
+        return explain_sentences(self.model, X, question)
+
+
 class SummaryFiles(Files):
     """Files with topics and references."""
+
+    reporter = SummaryReporter
+    only_read = ("encoding",)
 
     def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """The topics of a file or folder and their references."""
         return read_topics(path, reading, {**about, "encoding": own["encoding"]}, gold=gold)
-
-    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Drop the encoding."""
-        return {name: value for name, value in given.items() if name != "encoding"}
 
     def likeness(self, raw: RawText, reading: Reading) -> Likeness:
         """JSON lines of topics."""
@@ -56,9 +123,6 @@ class SummaryFiles(Files):
 
     def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """ROUGE of the predictions, the first references in their file, against all gold references."""
-        from widemargin.summaries import mean_rouge
-        from widemargin.tasks.summarise.files import rouge_evaluation
-
         return rouge_evaluation(mean_rouge(gold.y, [references[0] for references in predicted.y]), [], {})
 
 
@@ -134,11 +198,6 @@ def _check_encoding(encoding: str) -> None:
         return  # the encoding exists, but a character takes more than one byte
     except (LookupError, ValueError):
         raise WidemarginError(f"there is no encoding {shortened(encoding)!r}") from None
-
-
-def cut(head: RawText, reading: Reading) -> Cut | None:
-    """How to cut a file into pieces; None for a text, which is one topic."""
-    return {"jsonl": every_line, "conllu": _cut_conllu}.get(reading.format or guess(head))
 
 
 def _cut_conllu(lines: Sequence[str]) -> int:

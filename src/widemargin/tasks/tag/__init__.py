@@ -81,9 +81,9 @@ def _read_crfsuite(source: Any) -> Any:
 
 
 def _files() -> Any:
-    from widemargin.tasks.token_files import TokenFiles
+    from widemargin.tasks.tag.files import TagFiles
 
-    return TokenFiles()
+    return TagFiles()
 
 
 TASK = Task(
