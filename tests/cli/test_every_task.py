@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command_line import run, succeed
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin.report.comparison import FILES
 from widemargin.tasks import TASKS, task
 from widemargin.tasks.base import load_model

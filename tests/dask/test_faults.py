@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from helpers.cluster import SETTINGS, X, Y
+from helpers.parts import SETTINGS, X, Y
 from widemargin import Callback, SequenceTagger
 from widemargin.dask import carrier, cluster, worker
 from widemargin.parts.messages import NOTHING, Look
