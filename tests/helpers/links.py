@@ -49,7 +49,8 @@ def random_documents(
     values = np.empty(0) if binary else rng.integers(-2, 3, len(indices)).astype(np.float64)
     features = Rows(boundaries(counts), indices, values)
     clusters = np.concatenate([[], *(rng.integers(0, max(1, n // 2 + 1), n) for n in sizes)]).astype(np.int32)
-    documents = Documents(boundaries(sizes), boundaries(map(len, pairs)), flat[:, 0], flat[:, 1], features)
+    first, second = flat.T.copy()
+    documents = Documents(boundaries(sizes), boundaries(map(len, pairs)), first, second, features)
     return documents, clusters
 
 
@@ -68,7 +69,7 @@ def random_links(seed, sizes, *, most=None, bits=4, edges=(0, 2, 3), n_alone=2):
             draw(n, n_templates),
             draw(5, n_templates),
             draw(n, n_alone) & ((1 << bits) - 1),
-            rng.integers(0, 5, (int(pairs[-1]), len(edges) - 1)).astype(np.int32),
+            rng.integers(0, 5, (int(pairs[-1]), len(edges) - 1)).astype(np.int16),
             np.array(edges, dtype=np.int64),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             pairs,
