@@ -19,7 +19,10 @@ from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.estimator import survey_tags
 from widemargin.tasks.training import Data
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado when a worker is gone
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # those of Dask and Tornado when a worker is gone
+]
 
 
 class Killer(Callback):
