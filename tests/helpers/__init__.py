@@ -12,7 +12,9 @@ from helpers.structures import (
     chain,
     classes,
     dependencies,
+    examples_of,
     label_sets,
     matching,
+    offering,
     selected,
 )

@@ -4,7 +4,9 @@ To have a new structure tested, add a row to `STRUCTURES`: small examples, all t
 """
 
 from collections.abc import Callable
+from functools import cache
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 
@@ -238,6 +240,18 @@ STRUCTURES: dict[str, Callable[[], Small]] = {
     "ranking, pairs": lambda: ranked(18, [4, 3, 4, 2, 1], "pairs"),
     "extracts": lambda: summaries(19, [4, 3, 5, 1, 0, 4]),
 }
+
+
+@cache
+def examples_of(name: str) -> Any:
+    """The examples of a structure, to ask what they offer; tests make their own."""
+    return STRUCTURES[name]().examples
+
+
+def offering(*abilities: Any) -> list[str]:
+    """The structures whose examples have all of some abilities."""
+    return [name for name in STRUCTURES if all(isinstance(examples_of(name), each) for each in abilities)]
+
 
 VARIANTS = (
     *("custom, masked", "custom, listed", "trees, forests", "trees, one root", "trees, siblings"),
