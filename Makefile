@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 
 MINUTES ?= 10
 
+# Else each of the hundreds of processes that tests start, and each worker, compiles all of the Python code anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Tests of a file share a worker: what they train, start or compile for all of them is made once.
 WORKERS := -n 2 --dist loadfile
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
-    # Else PyTorch and BLAS have as many threads in each worker as there are cores, and mostly wait for each other.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Else PyTorch and BLAS have as many threads in each worker as there are cores, and mostly wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np  # only now: it looks for that
 

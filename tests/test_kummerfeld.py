@@ -70,6 +70,7 @@ def checked(papers, panel, method, found, told):
         assert 0 < decoding < seconds
 
 
+@pytest.mark.slow
 def test_all_linear_panels(papers, run):
     panels, found = papers("kummerfeld_panels").PANELS, {}
     for panel in PANELS:

@@ -19,9 +19,8 @@ from worker import run
 
 import widemargin
 from helpers import SOLVERS, problem
-from helpers.format_files import FORMAT_FILES
+from helpers.files import FORMAT_FILES, TASK_FILES, TaskFile
 from helpers.models import EXPECTED, FIXTURES, exercise, given_for, inputs_of, train_on
-from helpers.task_files import TASK_FILES, TaskFile
 from widemargin.cli.commands import main
 from widemargin.core.checkpoint import Checkpoint
 from widemargin.core.loop import Stop, fit
@@ -113,7 +112,7 @@ def _encoded(text: str, most: int = 1500) -> bytes:
 
 
 def _formats() -> Iterator[tuple[str, Kind]]:
-    assert set(FORMAT_FILES) == set(FORMATS), "tests/helpers/format_files.py needs a row for every format"
+    assert set(FORMAT_FILES) == set(FORMATS), "tests/helpers/files.py needs a row for every format"
     for name, samples in FORMAT_FILES.items():
         seeds = [*map(_encoded, samples())]
         yield f"format-{name}", Kind(seeds, "input" + FORMATS[name].suffixes[0], mutate.of_text, partial(_read, name))

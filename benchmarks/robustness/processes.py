@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin.core.model_file import read_model
 from widemargin.errors import WidemarginError
 from widemargin.solvers import SOLVERS

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from helpers.command_line import fail, run, succeed, written
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin.cli.commands import main
 from widemargin.cli.config import options_of
 from widemargin.tasks import TASKS, task

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command_line import run, succeed
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin.report.comparison import FILES
 from widemargin.tasks import TASKS, task
 from widemargin.tasks.base import load_model
@@ -17,11 +17,12 @@ def test_every_task_has_a_row():
     assert set(TASK_FILES) == {name for name in TASKS if task(name).files is not None}
 
 
-@pytest.fixture(params=TASK_FILES)
-def trained(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, Path]:
+@pytest.fixture(scope="module", params=TASK_FILES)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
     """The name of a task, its file, and a model."""
-    row, model = TASK_FILES[request.param](), tmp_path / "a.wm"
-    data = tmp_path / row.name
+    folder = tmp_path_factory.mktemp(request.param)
+    row, model = TASK_FILES[request.param](), folder / "a.wm"
+    data = folder / row.name
     data.write_text(row.text, encoding="utf-8")
     options = ["--train", data, "--dev", data, "--out", model, "--epochs", "3", "--json", "--quiet", *row.options]
     results = json.loads(succeed("train", request.param, *options))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.command_line import fail, succeed
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin.cli.output import Printer
 from widemargin.tasks.base import load_model
 from widemargin.tasks.parse.explain import ArcVotes

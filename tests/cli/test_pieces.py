@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.command_line import fail, run, succeed, written
-from helpers.format_files import FORMAT_FILES
-from helpers.task_files import TASK_FILES
+from helpers.files import FORMAT_FILES, TASK_FILES
 from widemargin.errors import DataError
 from widemargin.files import pieces as cutting
 from widemargin.files.formats import FORMATS

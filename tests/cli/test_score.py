@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.command_line import fail, succeed, written
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin.tasks.parse.metrics import content_score
 from widemargin.text.trees import Arc
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command_line import complaints, run, succeed
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 
 ROW = "1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\tx\n2\tdog\tdog\tNOUN\tNN\tNumber=Sing\t0\troot\t_\ty\n\n"
 SAYS = "columns not used: {}; name them in --templates\n"

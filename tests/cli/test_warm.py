@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from helpers.command_line import fail
 from widemargin.data.samples import SAMPLES
 from widemargin.tasks import TASKS, task
@@ -33,6 +35,7 @@ def run(cache: Path, *arguments: object) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     name, text, options = SAMPLES["classify"]()
     data, model = tmp_path / name, tmp_path / "a.wm"

@@ -176,6 +176,7 @@ def test_what_bounds_are_made_of_is_checked(part, value, complaint, tmp_path):
     assert complaint in run.sealed(run.header["content"])
 
 
+@pytest.mark.slow
 def test_damages_with_a_digest_that_fits_neither_crash_nor_prove():
     """In a process of its own; `tests/helpers/damage.py` says what its lines mean."""
     program = [sys.executable, Path(__file__).parents[1] / "helpers" / "damage.py", "2", "8"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import SOLVERS, problem, taken_by
-from helpers.latent import WIDTH, Parts, objective, parts, slacks
+from helpers.custom import WIDTH, Parts, objective, parts, slacks
 from widemargin.core import restarts
 from widemargin.core.latent import fit_latent
 from widemargin.core.loop import Callback, Stop, fit

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import STRUCTURES, dependencies
+from helpers import STRUCTURES, dependencies, examples_of, offering
 from widemargin.core import checks
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
@@ -15,9 +15,11 @@ pytestmark = pytest.mark.interpreted
 
 BYTES = {"slack": "slack_bytes", "positions": "violator_bytes"}
 OFFERED = [
-    (name, objective) for name, small in STRUCTURES.items() for objective, method in BYTES.items()
-    if hasattr(small().examples, method) and isinstance(small().examples, OBJECTIVES[objective].requires)
-]  # fmt: skip
+    (name, objective)
+    for objective, method in BYTES.items()
+    for name in offering(OBJECTIVES[objective].requires)
+    if hasattr(examples_of(name), method)
+]
 
 
 @pytest.mark.parametrize(("name", "objective"), OFFERED)

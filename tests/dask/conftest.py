@@ -8,7 +8,7 @@ import distributed.utils
 import pytest
 from distributed import Client, LocalCluster
 
-from helpers.cluster import SETTINGS
+from helpers.parts import SETTINGS
 from widemargin.dask import DaskSequenceTagger
 
 IMPORTED = ["distributed", "sklearn.base", "widemargin.dask.estimator", "widemargin.tasks.tag.estimator"]

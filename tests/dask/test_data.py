@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pytest
 
-from helpers.cluster import X, Y
+from helpers.parts import X, Y
 from widemargin import Callback, LinearClassifier, load
 from widemargin.dask import DaskDependencyParser, DaskLinearClassifier, DaskRanker, Files, Frame, worker
 from widemargin.data.treebanks import treebank
@@ -41,7 +41,7 @@ class Partitioned:
 
 @pytest.fixture(scope="module")
 def expected(client):
-    from helpers.cluster import SETTINGS
+    from helpers.parts import SETTINGS
     from widemargin.dask import DaskSequenceTagger
 
     return DaskSequenceTagger(**{**SETTINGS, **QUICK}).fit(X, Y, parts=3)

@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from helpers.cluster import SETTINGS, X, Y
+from helpers.parts import SETTINGS, X, Y
 from widemargin import Callback, SequenceTagger
 from widemargin.dask import carrier, cluster, worker
 from widemargin.parts.messages import NOTHING, Look
@@ -19,7 +19,10 @@ from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag.estimator import survey_tags
 from widemargin.tasks.training import Data
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # those of Dask and Tornado when a worker is gone
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # those of Dask and Tornado when a worker is gone
+]
 
 
 class Killer(Callback):

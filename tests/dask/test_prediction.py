@@ -4,7 +4,7 @@ import dask.bag
 import numpy as np
 import pytest
 
-from helpers.cluster import X, Y
+from helpers.parts import X, Y
 from widemargin import DependencyParser, LinearClassifier, MultilabelClassifier, Segmenter, SequenceTagger
 from widemargin.dask import Broadcast, DaskConstituencyParser, DaskDependencyParser, evaluate, predict
 from widemargin.data.treebanks import treebank

@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster, get_task_stream
 from sklearn.base import clone
 
 import widemargin.dask
-from helpers.cluster import SETTINGS, X, Y
+from helpers.parts import SETTINGS, X, Y
 from widemargin import Callback, SequenceTagger
 from widemargin.core.problem import Problem
 from widemargin.dask import DaskLinearClassifier, DaskSequenceTagger, cluster, train

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, mark_tree, marked_score, score, shapes
+from helpers.brackets import SIZES, charts, labelled, mark_tree, marked_score, score, shapes
 from widemargin.decoders.cky import TreeParts, best_tree, cell, fill, no_marks
 
 pytestmark = pytest.mark.interpreted

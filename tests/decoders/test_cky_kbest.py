@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, mark_tree, marked_score
+from helpers.brackets import SIZES, charts, labelled, mark_tree, marked_score
 from widemargin.decoders.cky import TreeParts, best_tree, no_marks
 from widemargin.decoders.cky_searches import cky_kbest
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, mark_tree, productions, score
+from helpers.brackets import SIZES, charts, labelled, mark_tree, productions, score
 from widemargin.decoders.cky import TreeParts, cell, fill, new_charts, no_marks
 from widemargin.decoders.cky_searches import outside, tree_through
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.bracketed import SIZES, charts, labelled, mark_tree, marked_score, parts_of, score
+from helpers.brackets import SIZES, charts, labelled, mark_tree, marked_score, parts_of, score
 from widemargin.decoders.cky import TreeParts, new_charts, new_parts, no_marks
 from widemargin.decoders.cky_sums import inside_outside
 

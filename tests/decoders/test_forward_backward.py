@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.chain_scores import coarse, fine, part_scores, score, segmented
+from helpers.chains import coarse, fine, part_scores, score, segmented
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
 from widemargin.structures.chain_sums import chain_sums
 from widemargin.structures.flat import Scores

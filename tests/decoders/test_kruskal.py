@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.clusters import forests, partitions
+from helpers.links import forests, partitions
 from widemargin.decoders.kruskal import agglomerate, components, spanning_forest
 
 pytestmark = pytest.mark.interpreted

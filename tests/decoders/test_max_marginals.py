@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import random_chain
-from helpers.chain_scores import coarse, fine, part_scores, score, segmented
+from helpers.chains import coarse, fine, part_scores, score, segmented
 from widemargin.decoders.semimarkov import both_passes, new_passes
 
 pytestmark = pytest.mark.interpreted

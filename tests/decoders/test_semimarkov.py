@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from helpers.chain_scores import coarse, fine
-from helpers.segment_scores import everything, part_scores, score
-from helpers.segmentations import candidate_spans
+from helpers.chains import coarse, fine
+from helpers.segmentations import candidate_spans, everything, part_scores, score
 from widemargin.decoders.semimarkov import both_passes, new_passes, semimarkov
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
 from widemargin.decoders.viterbi import Segmented

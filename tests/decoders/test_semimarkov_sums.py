@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.chain_scores import coarse, fine
-from helpers.segment_scores import everything, part_scores, score
+from helpers.chains import coarse, fine
+from helpers.segmentations import everything, part_scores, score
 from widemargin.decoders.semimarkov_sums import new_segment_sums, semimarkov_sums
 from widemargin.decoders.viterbi import Segmented
 from widemargin.structures.chain import Segments

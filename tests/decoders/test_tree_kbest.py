@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from helpers.tree_scores import KINDS, coarse, decode, fine, problems, scored, sparse
+from helpers.trees import KINDS, coarse, decode, fine, problems, scored, sparse
 from widemargin.decoders.tree_kbest import new_tree_scratch, tree_kbest
 
 pytestmark = pytest.mark.interpreted

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.tree_scores import coarse, fine, problems, scored, sparse
-from helpers.trees import previous_siblings
+from helpers.trees import coarse, fine, previous_siblings, problems, scored, sparse
 from widemargin.decoders.arborescence import matrix_tree, new_elimination
 from widemargin.decoders.eisner_sums import eisner_sums, new_sum_chart
 from widemargin.decoders.tree_kbest import NON_PROJECTIVE, PROJECTIVE, SIBLINGS

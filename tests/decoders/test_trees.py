@@ -5,8 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.tree_scores import KINDS, coarse, decode, fine, problems, scored, sparse
-from helpers.trees import arc_scores, is_projective, is_tree, previous_siblings, trees
+from helpers.trees import (
+    KINDS,
+    arc_scores,
+    coarse,
+    decode,
+    fine,
+    is_projective,
+    is_tree,
+    previous_siblings,
+    problems,
+    scored,
+    sparse,
+    trees,
+)
 from widemargin.decoders.eisner import sibling_of
 from widemargin.decoders.tree_kbest import GRANDSIBLINGS, NON_PROJECTIVE, PROJECTIVE, SIBLINGS
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.chain_scores import coarse, decode, fine, part_scores, score
+from helpers.chains import coarse, decode, fine, part_scores, score
 from widemargin.decoders.viterbi import _keep, extend, extend_within, reach_of
 
 pytestmark = pytest.mark.interpreted

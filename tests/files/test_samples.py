@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.format_files import FORMAT_FILES
+from helpers.files import FORMAT_FILES
 from widemargin.files.formats import FORMATS
 from widemargin.files.raw import RawText
 

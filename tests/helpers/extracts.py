@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 
+from helpers.data import Small
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.coverage import Coverage, Selection
 from widemargin.tasks.summarise.examples import Extract, ExtractExamples
@@ -42,8 +43,6 @@ def random_extract(rng, n_sentences, n_concepts):
 
 def small_extracts(seed, sizes):
     """Examples with their outputs and gold."""
-    from helpers import Small
-
     rng = np.random.default_rng(seed)
     examples = ExtractExamples([random_extract(rng, n, n + 2) for n in sizes], N_FEATURES)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.bracketed import labelled
+from helpers.brackets import labelled
 from helpers.segmentations import segmentations
 from helpers.trees import trees
 from widemargin.decoders.cky import cell

@@ -1,13 +1,17 @@
-"""Problems split into parts, all in this process."""
+"""Problems split into parts, in this process, and data and settings for training on a cluster."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from widemargin.core.problem import Meter
+from widemargin.data.generators import addresses
 from widemargin.parts import part_of
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import LocalCarrier, Team
+
+X, Y = addresses(60, seed=3)
+SETTINGS = {"templates": ["word", "lower[-1]", "suffix2"], "n_jobs": 1, "tol": 0.01, "max_epochs": 60}
 
 
 def own_problem(whole, k, n_parts):

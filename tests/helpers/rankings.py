@@ -4,6 +4,7 @@ from itertools import pairwise, permutations, product
 
 import numpy as np
 
+from helpers.data import Small
 from widemargin.core.sparse import boundaries, compressed
 from widemargin.tasks.rank.examples import PositionExamples, SwapExamples
 
@@ -65,8 +66,6 @@ def ranking_examples(X, indptr, grades, measure, k=2, relevant_from=1):
 
 def small_rankings(seed, sizes, measure, *, k=2, relevant_from=1):
     """Examples, completed where needed, with their outputs and gold."""
-    from helpers import Small
-
     X, indptr, grades = random_queries(seed, sizes, highest=1 if measure == "pairs" else 2)
     examples = ranking_examples(X, indptr, grades, measure, k, relevant_from)
     gold = np.zeros((len(grades), 2), dtype=np.int64)

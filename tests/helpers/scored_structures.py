@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import torch
 
-from helpers.bracketed import halves, labelled
+from helpers.brackets import halves, labelled
 from helpers.segmentations import segmentations
 from helpers.trees import previous_siblings, trees
 from widemargin.decoders.cky import cell

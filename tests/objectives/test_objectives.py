@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import STRUCTURES, Exposed, problem, random_chain
+from helpers import STRUCTURES, Exposed, offering, problem, random_chain
 from helpers.segmentations import random_segmentation
 from widemargin.core.examples import ErrorCounts, KBest, Positions
 from widemargin.core.loop import Stop, fit
@@ -21,8 +21,7 @@ from widemargin.structures.custom import CustomExamples, custom_examples
 
 pytestmark = pytest.mark.interpreted
 
-SLACKED = [name for name in STRUCTURES if isinstance(STRUCTURES[name]().examples, ErrorCounts)]
-POSITIONAL = [name for name in STRUCTURES if isinstance(STRUCTURES[name]().examples, Positions)]
+SLACKED, POSITIONAL = offering(ErrorCounts), offering(Positions)
 
 
 def slacks(objective, examples, w):
@@ -56,7 +55,7 @@ def test_the_approximation_is_never_above_exact_slack_and_mostly_equal(name):
     assert equal >= 0.9 * total
 
 
-@pytest.mark.parametrize("name", [name for name in SLACKED if isinstance(STRUCTURES[name]().examples, KBest)])
+@pytest.mark.parametrize("name", offering(ErrorCounts, KBest))
 def test_the_approximation_is_the_best_corner_of_the_hull(name):
     """Brute force over all outputs but gold: those that are best for some λ, and the worst of them."""
     small = STRUCTURES[name]()

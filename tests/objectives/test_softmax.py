@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from helpers import PROBLEMS, STRUCTURES, Exposed, Sign, all_cuts, as_dicts, problem, random_chain
+from helpers import PROBLEMS, Exposed, Sign, all_cuts, as_dicts, offering, problem, random_chain
 from helpers.chains import chains, weights
 from widemargin import StructuredPredictor
 from widemargin.core.examples import Marginals
@@ -20,7 +20,7 @@ from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.objectives import OBJECTIVES, Margin, Softmax
 from widemargin.solvers import LBFGS, DualCoordinateDescent
 
-SUMMED = [name for name in STRUCTURES if name in PROBLEMS and isinstance(STRUCTURES[name]().examples, Marginals)]
+SUMMED = [name for name in offering(Marginals) if name in PROBLEMS]
 SCALES = [0.0, 1.0]
 
 

@@ -14,8 +14,6 @@ from widemargin.structures.examples import Scored
 from widemargin.tasks.tag.features import ChainExamples
 from widemargin.testing import check_solver, check_structure
 
-pytestmark = pytest.mark.interpreted
-
 
 class Chains(ChainExamples):
     """Sound chains, for defective ones to derive from."""
@@ -338,6 +336,7 @@ def test_the_problem_that_was_given_is_left_as_it_was():
     assert training.meter.watch is None
 
 
+@pytest.mark.interpreted  # the defects above are none of kernels
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_every_structure_keeps_its_promises(name):
     small = STRUCTURES[name]()

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 
 from helpers import STRUCTURES
-from helpers.bracketed import PlainBrackets, is_possible, labelled, productions
+from helpers.brackets import PlainBrackets, is_possible, labelled, productions
 from widemargin import ConstituencyParser
 from widemargin.core.sparse import boundaries, dots
 from widemargin.decoders.cky import cell

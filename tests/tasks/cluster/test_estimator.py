@@ -7,7 +7,7 @@ import pytest
 
 import widemargin
 from helpers.command_line import fail, succeed
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin import Clusterer
 from widemargin.clusterings import by_first
 from widemargin.errors import DataError, UnsupportedError, WidemarginError

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.clusters import forests, partitions, random_documents
+from helpers.links import forests, partitions, random_documents
 from widemargin.core.examples import FirstCompletions, Latent, count_unreachable
 from widemargin.core.sparse import Rows
 from widemargin.errors import DataError, UnsupportedError

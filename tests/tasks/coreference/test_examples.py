@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.coreference import choices, error_of, phi, random_entities, random_links, random_mentions
+from helpers.links import choices, error_of, phi, random_entities, random_links, random_mentions
 from widemargin.core.examples import BLOCK, FirstCompletions, Latent, Marginals, count_unreachable
 from widemargin.core.sparse import expanded
 from widemargin.errors import DataError

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from helpers.coreference import choices, error_of, phi, random_mentions
+from helpers.links import choices, error_of, phi, random_mentions
 from widemargin.core.examples import LatentMarginals
 from widemargin.core.loop import Stop
 from widemargin.core.problem import Problem

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.latent import Parts, parts
+from helpers.custom import Parts, parts
 from widemargin import StructuredPredictor, load
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 

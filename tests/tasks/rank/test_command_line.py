@@ -8,8 +8,8 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from helpers.command_line import fail, run, succeed
+from helpers.files import TASK_FILES
 from helpers.rankings import random_queries
-from helpers.task_files import TASK_FILES
 from widemargin.errors import DataError
 from widemargin.tasks.base import Reading, load_model
 from widemargin.tasks.rank.files import RankFiles

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import widemargin
 from helpers import corpus
 from helpers.command_line import fail, succeed
-from helpers.task_files import TASK_FILES
+from helpers.files import TASK_FILES
 from widemargin import Summariser
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.report.explain import Question

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import widemargin
 from helpers import random_chain
-from helpers.marks import BIO, BIOES
+from helpers.chains import BIO, BIOES
 from widemargin import Constraints, SequenceTagger
 from widemargin.core.model_file import read_model, write_model
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import random_chain
-from helpers.marks import BIO, BIOES
+from helpers.chains import BIO, BIOES
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.tag.predict import ConstrainedChain

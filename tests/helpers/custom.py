@@ -1,8 +1,60 @@
-"""A small latent problem that can be enumerated: an output is a sign and, if positive, which of three parts says so."""
+"""Structures of one's own: a sign, a matching, and a latent one, whose outputs are a sign and the part behind it."""
+
+from itertools import permutations
 
 import numpy as np
 
 from widemargin.structures.custom import LatentCustomExamples
+
+
+class Sign:
+    """The simplest structure of one's own: ŷ ∈ {−1, 1}."""
+
+    def features(self, x, y):
+        return {0: y * x}
+
+    def error(self, y, y_hat):
+        return float(y != y_hat)
+
+    def decode(self, x, w, y=None):
+        return max((-1, 1), key=lambda s: w[0] * s * x + (y is not None and s != y))
+
+
+class Matching:
+    """A structure of one's own: y[i] is the column that row i is matched with; φ sums the features of matched pairs."""
+
+    def features(self, x, y):
+        return sum(x[i, j] for i, j in enumerate(y))
+
+    def error(self, y, y_hat):
+        return sum(i != j for i, j in zip(y, y_hat, strict=True))
+
+    def decode(self, x, w, y=None):
+        from scipy.optimize import linear_sum_assignment
+
+        scores = x @ w
+        if y is not None:
+            scores = scores + 1.0 - np.eye(len(y))[list(y)]
+        return tuple(linear_sum_assignment(scores, maximize=True)[1].tolist())
+
+
+class MaskedMatching(Matching):
+    """The same with a decoder that can be told to be wrong at a position."""
+
+    def decode(self, x, w, y=None, wrong_at=None):
+        if wrong_at is None:
+            return super().decode(x, w, y)
+        x = np.concatenate([x, np.zeros((*x.shape[:2], 1))], axis=2)
+        x[wrong_at, y[wrong_at], -1] = -1.0 - 4.0 * np.abs(x[..., :-1] @ w).sum()
+        return super().decode(x, np.append(w, 1.0))
+
+
+class ListedMatching(Matching):
+    """The same with all outputs listed."""
+
+    def outputs(self, x):
+        return permutations(range(len(x)))
+
 
 N_PARTS, WIDTH = 3, 4
 
