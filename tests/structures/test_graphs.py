@@ -64,7 +64,7 @@ def test_bounds_are_never_below_the_best_output(seed):
     theta = rng.normal(size=shape.n_own) * rng.choice([0.3, 3.0, 1e6])
     if rng.random() < 0.3:
         theta[rng.random(len(theta)) < 0.1] = -np.inf
-    bounded, exact = bounded_graphs([shape]), ExactGraphs([shape])
+    bounded, exact = Graphs([shape], choices=int(rng.choice([0, 1, 1 << 14]))), ExactGraphs([shape])
     best = max(total(exact, theta, y) for y in product(*map(range, shape.widths.tolist())))
     if best == -np.inf:
         return
@@ -75,6 +75,31 @@ def test_bounds_are_never_below_the_best_output(seed):
     assert found + bounded.excess(one, output)[0] >= best
     assert total(exact, theta, sure[:-1]) == pytest.approx(best)
     assert exact.excess(one, sure)[0] == 0.0
+
+
+def dense(rng):
+    """A graph whose messages and cycles leave a gap, and scores of its parts."""
+    shape = drawn(rng, 8, 0.9, widest=4)
+    theta = rng.normal(size=shape.n_own)
+    theta[rng.random(shape.n_own) < rng.choice([0.0, 0.05])] = -np.inf
+    return shape, theta
+
+
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("choices", [0, 1, 1 << 14])
+def test_bounds_hold_however_short_the_search_is(seed, choices):
+    rng = np.random.default_rng(seed)
+    shape, theta = dense(rng)
+    sure = ExactGraphs([shape]).best(scores_of(theta))
+    bounded = Graphs([shape], rounds=5, choices=choices)
+    best, output = total(bounded, theta, sure[:-1]), bounded.best(scores_of(theta))
+    if best == -np.inf:
+        return
+    found = total(bounded, theta, output[:-1])
+    assert found <= best + 1e-9
+    assert found + output[-1] >= best
+    if choices > 1:  # it holds all choices, so nothing is left open
+        assert output[-1] <= 2e-5 * (1.0 + abs(best))
 
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])
@@ -101,10 +126,13 @@ def test_bounds_of_grids_are_close_to_linear_programmes(noise):
     assert output[-1] <= 1e-4 * relaxed
 
 
-@pytest.mark.parametrize("length", [3, 4])
+@pytest.mark.parametrize("length", [3, 4, 9])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_contradictions_of_short_cycles_are_seen(length, swapped):
-    """Neighbours want to agree, but for two that do not; a linear programme, and so messages, would agree with all."""
+def test_contradictions_of_cycles_are_seen(length, swapped):
+    """Neighbours want to agree, but for two that do not; a linear programme, and so messages, would agree with all.
+
+    Triples see cycles of three and four nodes, searches those of any length.
+    """
     ends = [(v, (v + 1) % length) for v in range(length)]
     shape = shape_of(np.full(length, 2), [(v, u) for u, v in ends] if swapped else ends)
     theta = np.concatenate([np.zeros(2 * length), np.tile(np.eye(2).ravel(), length - 1), 1.0 - np.eye(2).ravel()])
@@ -112,6 +140,8 @@ def test_contradictions_of_short_cycles_are_seen(length, swapped):
     output = structure.best(scores_of(theta))
     assert total(structure, theta, output[:-1]) == length - 1
     assert output[-1] == pytest.approx(0.0, abs=1e-4 * length)
+    unsearched = Graphs([shape], choices=0).best(scores_of(theta))
+    assert (unsearched[-1] > 0.5) == (length > 4)
 
 
 def test_wide_grids_have_bounds_and_narrow_ones_are_exact():

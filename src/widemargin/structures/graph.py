@@ -44,6 +44,9 @@ ROUNDS = 200
 PATIENCE = 10
 """After how many rounds that close less than a hundredth of the gap it stops."""
 
+CHOICES = 1 << 14
+"""How many choices of labels a search holds, all nodes together: some milliseconds."""
+
 ROUNDING = 1e-13
 """Added to each bound, relative to Σ|θ|: messages are sums of scores, however small the bound that is left of them."""
 
@@ -71,7 +74,7 @@ class Graphs(Flat):
     ----------
     shapes : a shape for each example
     plans : how to decode each exactly; None, for one or for all, if block ascent is to decode it
-    rounds, patience : when block ascent stops
+    rounds, patience, choices : when block ascent stops, and how many labels its searches try (`decoders.block_ascent`)
     """
 
     def __init__(
@@ -81,8 +84,9 @@ class Graphs(Flat):
         *,
         rounds: int = ROUNDS,
         patience: int = PATIENCE,
+        choices: int = CHOICES,
     ) -> None:
-        self.shapes, self.rounds, self.patience = shapes, rounds, patience
+        self.shapes, self.rounds, self.patience, self.choices = shapes, rounds, patience, choices
         self.flat, self.ways = shapes_of(shapes), ways_of(shapes, plans or [None] * len(shapes))
         self._n_nodes = np.diff(self.flat.nodes)
 
@@ -108,7 +112,10 @@ class Graphs(Flat):
 
     def best(self, scores: Scores) -> FloatVector:
         """The best labels, or labels with a bound on the best score."""
-        found, limits = np.empty(int(self.lengths(scores.sizes).sum())), (self.rounds, self.patience, ROUNDING)
+        found, limits = (
+            np.empty(int(self.lengths(scores.sizes).sum())),
+            (self.rounds, self.patience, self.choices, ROUNDING),
+        )
         decode(self.flat, self.ways, scores.sizes, scores.starts, scores.own, *limits, found)
         return found
 
