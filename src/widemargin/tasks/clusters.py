@@ -59,14 +59,6 @@ def predict_clusters(examples: Any, w: FloatVector, n_threads: int = 1) -> list[
     return split(examples.trees(outputs).tolist(), examples.layout.items)
 
 
-def check_choices(parameters: Any, decoders: Collection[str], metrics: Collection[str]) -> None:
-    """Raise unless there are the decoder and the development score that parameters name."""
-    for name, known in (("decoder", decoders), ("dev_metric", metrics)):
-        value = getattr(parameters, name)
-        if value not in known:
-            raise WidemarginError(f"there is no {name} {value!r}; there are {', '.join(known)}")
-
-
 def check_list(X: Any) -> None:
     """Raise unless `X` is a list, of documents."""
     if isinstance(X, str | bytes | dict) or not hasattr(X, "__len__"):

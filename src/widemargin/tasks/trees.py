@@ -19,7 +19,7 @@ from widemargin.core.header import Fields, names, whole
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.tasks.answers import Probable
 from widemargin.tasks.base import Model
 from widemargin.tasks.carried import (
@@ -32,8 +32,8 @@ from widemargin.tasks.carried import (
     restored,
     settled,
 )
+from widemargin.text import KEY_BITS
 from widemargin.text.columns import Columns
-from widemargin.text.roles import KEY_BITS
 
 TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
@@ -213,13 +213,6 @@ def _tag_column(X: Columns) -> str:
 
 HASH_BITS = whole(at_least=1, at_most=KEY_BITS)
 """The size of a table, as a power of 2, in the header of a model file."""
-
-
-def checked_bits(hash_bits: Any) -> int:
-    """Return `hash_bits`, the size of a table as a power of 2, or raise an error."""
-    if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= KEY_BITS:
-        raise WidemarginError(f"hash_bits must be a whole number from 1 to {KEY_BITS}, not {hash_bits!r}")
-    return int(hash_bits)
 
 
 def stored_weights(stored: Stored, n_weights: int) -> FloatVector:

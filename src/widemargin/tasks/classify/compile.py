@@ -10,12 +10,12 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
-from widemargin.core.checks import checked_weights, is_number
+from widemargin.core.checks import checked_weights
 from widemargin.core.examples import Examples
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, taken
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.structures.label_rows import LabelRows
 from widemargin.tasks.classify import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
@@ -181,12 +181,7 @@ def _match(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, mod
 
 
 def _intercept(parameters: LinearParameters) -> float:
-    scaling = parameters.intercept_scaling
-    if not parameters.fit_intercept:
-        return 0.0
-    if not is_number(scaling) or scaling <= 0:
-        raise WidemarginError(f"intercept_scaling must be a positive number, not {scaling!r}")
-    return float(scaling)
+    return float(parameters.intercept_scaling) if parameters.fit_intercept else 0.0
 
 
 def _with_class_weights(

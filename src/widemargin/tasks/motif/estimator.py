@@ -10,7 +10,7 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, LongVector
-from widemargin.core.checks import checked_weights, is_number
+from widemargin.core.checks import checked_weights
 from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback, Score
@@ -64,16 +64,12 @@ def compile_motif(parameters: MotifParameters, data: Data) -> Compiled[MotifMode
 
 
 def _both_strands(parameters: MotifParameters) -> bool:
-    if parameters.strands not in ("one", "both", None):
-        raise WidemarginError(f"strands must be 'one' or 'both', not {parameters.strands!r}")
     return parameters.strands == "both" or (parameters.strands is None and letters_of(parameters.alphabet) == "ACGT")
 
 
 def _weights(parameters: MotifParameters, sample_weight: Any, y: list[Any]) -> FloatVector:
     """The weights of examples; those of background sequences are multiplied by `background_weight`."""
     each = parameters.background_weight
-    if not is_number(each) or each < 0:
-        raise WidemarginError(f"background_weight must be a number of at least 0, not {each!r}")
     return checked_weights(sample_weight, len(y)) * np.array([each if label is None else 1.0 for label in y])
 
 

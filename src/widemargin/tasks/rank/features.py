@@ -14,9 +14,8 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Matrix, Rows, boundaries, stack, taken
 from widemargin.errors import DataError
+from widemargin.tasks.rank import HIGHEST_GRADE
 from widemargin.text.matrices import as_matrix
-
-HIGHEST_GRADE = 30
 
 
 class Queries(NamedTuple):

@@ -13,6 +13,7 @@ from widemargin.core.stored import Stored
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import WidemarginError
 from widemargin.tasks.base import Model
+from widemargin.tasks.summarise import LONGEST, WIDEST
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import (
     NAMES,
@@ -23,8 +24,6 @@ from widemargin.tasks.summarise.features import (
     as_topics,
     candidates_of,
 )
-
-LONGEST, WIDEST = 1_000_000, 10  # the longest summaries and concepts
 
 
 def chosen_sentences(
