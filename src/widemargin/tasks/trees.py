@@ -21,7 +21,7 @@ from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
 from widemargin.tasks.answers import Probable
-from widemargin.tasks.base import Model
+from widemargin.tasks.base import VectorModel
 from widemargin.tasks.carried import (
     TAGGERS,
     Settled,
@@ -46,15 +46,8 @@ def judge_alone(what: str, judge: Callable[[], Any]) -> Any:
     return judge()
 
 
-class HashedModel(Model):
-    """A model whose features are hashed into one table of weights."""
-
-    weights: FloatVector
-
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
+class HashedModel(VectorModel):
+    """A model whose features are hashed into one table of weights; they stay, used or not."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -65,10 +58,6 @@ class HashedModel(Model):
             "weights": len(self.weights),
             "non-zero weights": int(np.count_nonzero(self.weights)),
         }
-
-    def compacted(self) -> Self:
-        """The model itself: hashed features stay, used or not."""
-        return self
 
     def trained(self, solution: Solution, summary: dict[str, Any]) -> Self:
         """The same model with the weights of a solution."""

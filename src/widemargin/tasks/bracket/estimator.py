@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix, FloatVector
-from widemargin.core.problem import predict
+from widemargin._types import FloatMatrix, IntMatrix
 from widemargin.core.stop import Score
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.abilities import TreeEstimator
@@ -28,7 +26,7 @@ from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.stacking import TagColumns, tagged
 from widemargin.tasks.survey import Survey
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
 from widemargin.text.roles import RoleTemplate
@@ -95,14 +93,13 @@ def compile_brackets(
 
 
 def _score(parameters: BracketerParameters, model: Bracketer, X: Columns, gold: list[Tree]) -> Score:
-    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
     words = columns_of(gold)  # gold tags decide which words are punctuation
 
-    def score(w: FloatVector) -> float:
-        scores = bracket_scores(gold, model.trees_of(np.concatenate(predict(examples, w, n_threads)), words))
+    def measure(nodes: IntMatrix) -> float:
+        scores = bracket_scores(gold, model.trees_of(nodes, words))
         return scores.exact if parameters.dev_metric == "exact" else scores.micro.f1
 
-    return score
+    return score_of_outputs(model.examples(X), parameters.n_jobs, measure)
 
 
 @documented(Bracketer)

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import IntVector
 from widemargin.clusterings import by_first, clustering_scores
 from widemargin.core.solution import Solution
@@ -20,11 +19,11 @@ from widemargin.structures.forest import Documents, ForestExamples
 from widemargin.tasks.cluster import ClusterParameters
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import DECODERS, ClusterModel
-from widemargin.tasks.clusters import check_clusters, check_list, predict_clusters
+from widemargin.tasks.clusters import check_clusters, check_list, clusters_in
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.columns import split
 
 
@@ -122,8 +121,11 @@ def _dev_score(parameters: ClusterParameters, extractor: PairExtractor, X: Any, 
     documents = extractor.transform(X)
     cluster_numbers(documents, y)
     examples = DECODERS[parameters.decoder](documents, extractor.n_features)
-    metric, n_threads = parameters.dev_metric, count_threads(parameters.n_jobs)
-    return lambda w: f1_of_clusters(y, predict_clusters(examples, w, n_threads), metric)
+    return score_of_outputs(
+        examples,
+        parameters.n_jobs,
+        lambda outputs: f1_of_clusters(y, clusters_in(examples, outputs), parameters.dev_metric),
+    )
 
 
 def f1_of_clusters(y: Any, outputs: Sequence[Sequence[int]], metric: str) -> float:

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix, IntVector
 from widemargin.clusterings import conll_f1
 from widemargin.core.checks import checked_weights
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.clusters import predict_clusters
+from widemargin.tasks.clusters import clusters_in
 from widemargin.tasks.coreference import CoreferenceParameters
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples, ErrorCosts, Links
 from widemargin.tasks.coreference.features import (
@@ -28,7 +27,7 @@ from widemargin.tasks.coreference.model import CoreferenceModel
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.plan import solver_and_objective
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 
 
 def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compiled[CoreferenceModel]:
@@ -96,10 +95,12 @@ def antecedents_of(examples: AntecedentExamples, given: Any) -> IntVector:
 
 def _dev_score(parameters: CoreferenceParameters, model: CoreferenceModel, X: Any, y: Any) -> Score:
     """The chosen score as a function of the weights."""
-    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
+    examples, metric = model.examples(X), parameters.dev_metric
     entity_numbers(X, y)
-    return lambda w: f1_of_entities(
-        X, y, predict_clusters(examples, w, n_threads), parameters.dev_metric, model.singletons
+    return score_of_outputs(
+        examples,
+        parameters.n_jobs,
+        lambda outputs: f1_of_entities(X, y, clusters_in(examples, outputs), metric, model.singletons),
     )
 
 

@@ -8,10 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, LongVector
 from widemargin.core.checks import checked_weights
-from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback, Score
 from widemargin.errors import DataError, WidemarginError
@@ -27,7 +25,7 @@ from widemargin.tasks.motif.model import MotifModel
 from widemargin.tasks.motif.seeds import letter_counts, letter_shares
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.scikit_learn import Classifying
-from widemargin.tasks.training import Compiled, Data, train
+from widemargin.tasks.training import Compiled, Data, score_of_outputs, train
 from widemargin.text.sequences import Sequences, Span, as_sequences
 
 
@@ -85,8 +83,7 @@ def _accuracy(examples: MotifExamples, positive: BoolVector, n_jobs: int | None)
     """The share of right classes as a function of the weights."""
     if len(positive) != examples.n_examples:
         raise DataError(f"there are {examples.n_examples} development sequences, but {len(positive)} labels")
-    n_threads = count_threads(n_jobs)
-    return lambda w: float(np.mean((np.concatenate(predict(examples, w, n_threads)) >= 0) == positive))
+    return score_of_outputs(examples, n_jobs, lambda places: float(np.mean((places >= 0) == positive)))
 
 
 def _completions(examples: MotifExamples, given: Any) -> LongVector:

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.core.problem import predict
+from widemargin._types import FloatMatrix, IntVector
 from widemargin.core.sparse import sums
 from widemargin.core.stop import Score
 from widemargin.errors import DataError
@@ -32,7 +30,7 @@ from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.stacking import TagColumns, offered, tagged
 from widemargin.tasks.survey import Survey
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
 from widemargin.text.templates import listed
@@ -106,14 +104,13 @@ def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtract
 
 def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: DependencyRows) -> Score:
     labels = _numbers(gold.labels.values, model.labels)[gold.labels.codes]
-    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
 
-    def score(w: FloatVector) -> float:
-        found, relations = np.divmod(np.concatenate(predict(examples, w, n_threads)), len(model.labels))
-        right = found == gold.heads
+    def measure(codes: IntVector) -> float:
+        heads, relations = np.divmod(codes, len(model.labels))
+        right = heads == gold.heads
         return float(np.mean(right & (relations == labels) if parameters.dev_metric == "las" else right))
 
-    return score
+    return score_of_outputs(model.examples(X), parameters.n_jobs, measure)
 
 
 def _numbers(values: Sequence[str], labels: Sequence[str]) -> IntVector:
