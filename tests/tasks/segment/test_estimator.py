@@ -88,7 +88,7 @@ def test_saved_and_loaded_models_predict_the_same(fitted, tmp_path):
 
 
 def test_features_without_weight_are_not_saved(fitted):
-    compact, model = fitted.model_.compacted(), fitted.model_
+    compact, model = fitted.model_.compact(), fitted.model_
     assert compact.predict(UNSEEN) == model.predict(UNSEEN)
     if fitted.hash_bits is None:
         used = np.diff(compact.weights.thin_roles.indptr) > 0
