@@ -28,7 +28,7 @@ from widemargin.core.cuts import (
     violation,
 )
 from widemargin.core.products import lookup_for
-from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus, taken
+from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus, take_rows
 
 BYTES_PER_ENTRY = 12
 MERGE_SHARE = 8  # merging works in an eighth of the pool
@@ -286,7 +286,7 @@ class CutStore:
         if len(slots):
             self.insert(cuts, np.where(blocks[cuts.block], other.sets.alpha[slots], 0.0))
 
-    def rebased(self, shifts: Rows, *, times_error: bool) -> "CutStore":
+    def rebase(self, shifts: Rows, *, times_error: bool) -> "CutStore":
         """A store of the same cuts after φ(gold) of every block has moved by its row of `shifts`.
 
         A cut stays valid if its a moves by κ times that row, with κ = 1, or κ = b where a = bψ (`times_error`).
@@ -299,7 +299,7 @@ class CutStore:
             store.insert(cuts._replace(a=plus(cuts.a, kappa, shifts, cuts.block)), self.sets.alpha[slots], idle=True)
         return store
 
-    def renumbered(self, new: Renumbering) -> "CutStore":
+    def renumber(self, new: Renumbering) -> "CutStore":
         """A store for the new problem, with the cuts whose block and weights exist there, too."""
         slots, cuts = self.everything()
         store = CutStore(len(new.factors), self.memory)
@@ -309,7 +309,7 @@ class CutStore:
             gone = np.repeat(np.arange(len(slots)), np.diff(cuts.a.indptr))[indices < 0]
             block[gone] = -1
             kept = np.flatnonzero(block >= 0)
-            a = taken(cuts.a._replace(indices=indices.astype(np.int32)), kept)
+            a = take_rows(cuts.a._replace(indices=indices.astype(np.int32)), kept)
             alpha = self.sets.alpha[slots[kept]] * new.factors[block[kept]]
             store.insert(Cuts(block[kept].astype(np.int32), cuts.b[kept], a), alpha, idle=True)
         return store

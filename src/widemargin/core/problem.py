@@ -46,7 +46,7 @@ SLIGHT_WEIGHT = 1e-50  # an example with a smaller weight changes nothing, but d
 class Trainable(Protocol):
     """A function of w that `fit` can minimise: a `Problem`, or the sum over parts (`parts.problem`).
 
-    `slacks` are those that the solver's own oracle calls last saw; `known` are the cuts that it keeps, or None.
+    `slacks` are those that the solver's own oracle calls last saw; `kept_cuts` are the cuts that it keeps, or None.
     `misjudgement` describes an error of the oracle; empty if none was noticed.
     """
 
@@ -63,7 +63,7 @@ class Trainable(Protocol):
     n_counted: int
     convex: bool
     slacks: FloatVector
-    known: CutStore | None
+    kept_cuts: CutStore | None
     misjudgement: str
 
     @property
@@ -170,7 +170,7 @@ class Problem(Oracle, Value):
     example_weight: FloatVector = field(init=False, repr=False)
     c: FloatVector = field(init=False, repr=False)
     slacks: FloatVector = field(init=False, repr=False)
-    known: CutStore | None = field(default=None, init=False, repr=False)
+    kept_cuts: CutStore | None = field(default=None, init=False, repr=False)
     summed: SummedPass | None = field(default=None, init=False, repr=False)
     misjudgement: str = field(default="", init=False, repr=False)
     looks_beyond: bool = field(init=False, repr=False)
@@ -233,7 +233,7 @@ class Problem(Oracle, Value):
         for visit in self.visits(w, "sum" if each is None else "cuts"):
             self.slacks[visit.block] = visit.slacks
             alpha = self.slopes(visit.block, visit.slacks)
-            total, a = total + self.losses(visit.block, visit.slacks), visit.added(alpha, a)
+            total, a = total + self.losses(visit.block, visit.slacks), visit.add_to(alpha, a)
             if each is not None and isinstance(visit, CutVisit):
                 each(visit, alpha)
         return self.C * total, a
@@ -308,10 +308,10 @@ class Problem(Oracle, Value):
 
     def least_at_zero(self) -> float | None:
         """A lower bound on P(0), from the cuts that are known; None if there are none."""
-        if self.known is None:
+        if self.kept_cuts is None:
             return None
         blocks = np.flatnonzero(self.c).astype(np.int32)
-        return self.C * self.losses(blocks, self.known.slacks(blocks, np.zeros(self.n_weights)))
+        return self.C * self.losses(blocks, self.kept_cuts.slacks(blocks, np.zeros(self.n_weights)))
 
     def per_example(self, of_blocks: FloatVector) -> FloatVector:
         """The sum of `of_blocks` over the blocks of each example."""

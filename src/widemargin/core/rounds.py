@@ -104,7 +104,7 @@ class Enough(Stop):
 
 def complete(latent: Any, w: FloatVector, n_threads: int = 1) -> Outputs:
     """The best completions of all examples at `w`."""
-    return _joined(in_shares(latent, partial(latent.complete, w), n_threads))
+    return _join(in_shares(latent, partial(latent.complete, w), n_threads))
 
 
 def begin(latent: Any, init: Any, rng: np.random.Generator, n_threads: int = 1) -> Outputs:
@@ -131,7 +131,7 @@ def shifts(examples: Examples, before: Outputs) -> Rows:
     return examples.difference(np.arange(examples.n_examples, dtype=np.int32), before).psi
 
 
-def _joined(parts: Sequence[Outputs]) -> Outputs:
+def _join(parts: Sequence[Outputs]) -> Outputs:
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], np.ndarray):

@@ -50,7 +50,7 @@ DERIVED: Any = field(metadata={"derived": True})
 """A field of a state that every epoch computes anew from the other fields."""
 
 
-class Carried(Protocol):
+class WarmStart(Protocol):
     """Cuts that one run leaves for the next: those of every block (`CutStore`), or planes (`solvers.planes`).
 
     `origin` is the problem that they belong to (`core.contents`); None if the caller vouches for them.
@@ -58,10 +58,10 @@ class Carried(Protocol):
 
     origin: Any
 
-    def rebased(self, shifts: Rows, *, times_error: bool) -> "Carried":
-        """The cuts after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebased`)."""
+    def rebase(self, shifts: Rows, *, times_error: bool) -> "WarmStart":
+        """The cuts after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebase`)."""
 
-    def renumbered(self, new: Renumbering) -> "Carried":
+    def renumber(self, new: Renumbering) -> "WarmStart":
         """The cuts whose block and weights exist in another problem, too, in its numbering."""
 
 
@@ -124,10 +124,10 @@ class Solver(Protocol):
     def start(self, problem: Any, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given.
 
-        `cuts` come from `carried` of another state, rebased if gold has changed since.
+        `cuts` come from `warm_start` of another state, rebased if gold has changed since.
         """
 
-    def seasoned(self, problem: Any, state: Any, examples: int) -> None:
+    def count_as_epoch(self, problem: Any, state: Any, examples: int) -> None:
         """Treat the weights of a fresh state as the result of one epoch over this many examples."""
         return
 
@@ -155,15 +155,15 @@ class Solver(Protocol):
         """The state's cuts summed up with their α; None for solvers without cuts, which `Problem.bounds` certifies."""
         return None
 
-    def ended(self, problem: Any, state: Any) -> str:
+    def end_reason(self, problem: Any, state: Any) -> str:
         """Why the solver cannot go on after an epoch, in a word; empty if it can."""
         return ""
 
-    def carried(self, problem: Any, state: Any) -> Carried | None:
+    def warm_start(self, problem: Any, state: Any) -> WarmStart | None:
         """Cuts or planes for a run on a similar problem to start from; None for solvers that start from weights."""
         return None
 
-    def known(self, state: Any) -> CutStore | None:
+    def kept_cuts(self, state: Any) -> CutStore | None:
         """The cuts that the state keeps of every block; None for solvers that keep none."""
         return None
 

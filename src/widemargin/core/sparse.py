@@ -81,7 +81,7 @@ def stack(parts: list[Rows]) -> Rows:
     )
 
 
-def scaled(rows: Rows, factors: FloatVector) -> Rows:
+def scaled_rows(rows: Rows, factors: FloatVector) -> Rows:
     """Every row times its factor; rows whose factor is 0 must be empty."""
     return rows._replace(values=rows.values * np.repeat(factors, np.diff(rows.indptr)))
 
@@ -91,7 +91,7 @@ def absolute(rows: Rows) -> Rows:
     return rows._replace(values=np.abs(rows.values))
 
 
-def taken(rows: Rows, numbers: LongVector) -> Rows:
+def take_rows(rows: Rows, numbers: LongVector) -> Rows:
     """The rows with these numbers, in this order."""
     begin, counts = rows.indptr[numbers], np.diff(rows.indptr)[numbers]
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -291,7 +291,7 @@ def add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -
 
 
 @kernel
-def transposed(rows: Rows, width: int) -> Rows:
+def transpose(rows: Rows, width: int) -> Rows:
     """The columns of `rows` as rows; entries of a column in the order of their rows."""
     indptr = np.zeros(width + 2, dtype=np.int64)
     for column in rows.indices:

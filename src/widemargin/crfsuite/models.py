@@ -182,7 +182,7 @@ class OpenModel(NamedTuple):
     file: ChainFile | None = None
     model: Any = None
 
-    def described(self) -> tuple[ChainFile, LcrfHeader]:
+    def contents(self) -> tuple[ChainFile, LcrfHeader]:
         """The model as the contents of a CRFsuite file, and the header of that file."""
         if self.file is not None and self.layout is not None:
             return self.file, self.layout

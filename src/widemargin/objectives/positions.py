@@ -19,7 +19,7 @@ from widemargin.core.checks import check_memory
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Positions
 from widemargin.core.objective import Objective
-from widemargin.core.sparse import scaled
+from widemargin.core.sparse import scaled_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +57,4 @@ class PositionWise(Objective):
         # The block numbers of each example: consecutive, from its first block on.
         first = (np.cumsum(n_positions) - n_positions)[batch] - (np.cumsum(counts) - counts)
         blocks = np.repeat(first, counts) + np.arange(counts.sum())
-        return Cuts(blocks.astype(np.int32), errors, scaled(psi, errors))
+        return Cuts(blocks.astype(np.int32), errors, scaled_rows(psi, errors))

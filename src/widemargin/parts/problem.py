@@ -40,7 +40,7 @@ class PartedProblem:
     `common` are the weights that the parts start from; parts know them, or learn them with their next task.
     """
 
-    known: CutStore | None = None
+    kept_cuts: CutStore | None = None
     convex = True
 
     def __init__(

@@ -135,10 +135,10 @@ class OneSlack(PlaneSolver):
         """The optimum of the model."""
         return state.w
 
-    def carried(self, problem: Problem, state: OneSlackState) -> Planes:
+    def warm_start(self, problem: Problem, state: OneSlackState) -> Planes:
         """The planes and the cached cuts."""
-        return state.carried(problem, state.w, state.cache)
+        return state.warm_start(problem, state.w, state.cache)
 
-    def known(self, state: OneSlackState) -> CutStore:
+    def kept_cuts(self, state: OneSlackState) -> CutStore:
         """The cached cuts."""
         return state.cache

@@ -141,6 +141,6 @@ class AveragedSolver(Solver, Protocol):
         """Weights zero, a copy of `w`, or the combination of `cuts`."""
         return self.state(start_weights(problem, w, cuts), np.zeros(problem.n_weights))
 
-    def seasoned(self, problem: Problem, state: Any, examples: int) -> None:
+    def count_as_epoch(self, problem: Problem, state: Any, examples: int) -> None:
         """Let the weights count for this many examples in the average."""
         state.t = examples
