@@ -240,12 +240,12 @@ def test_the_best_epoch_may_be_the_last():
     ("rules", "message"),
     [
         ({"epochs": None, "gap": None}, "without any stop rule training would never end"),
-        ({"epochs": -1}, "the stop rule epochs must be a number of at least 0, not -1"),
+        ({"epochs": -1}, "the stop rule epochs must be a whole number of at least 0, not -1"),
         ({"seconds": float("nan")}, "the stop rule seconds must be a number"),
         ({"seconds": 10**400}, "the stop rule seconds must be a number"),
-        ({"epochs": "3"}, "the stop rule epochs must be a number of at least 0, not '3'"),
+        ({"epochs": "3"}, "the stop rule epochs must be a whole number of at least 0, not '3'"),
         ({"gap": -1e-3}, "the stop rule gap must be a number of at least 0"),
-        ({"patience": 0}, "the stop rule patience must be a number of at least 1, not 0"),
+        ({"patience": 0}, "the stop rule patience must be a whole number of at least 1, not 0"),
     ],
 )
 def test_senseless_stop_rules(rules, message):

@@ -98,7 +98,7 @@ def test_a_bad_trade_off(C):
 
 
 def test_an_unknown_loss():
-    with pytest.raises(WidemarginError, match="loss must be 'squared_hinge' or 'hinge', not 'log'"):
+    with pytest.raises(WidemarginError, match="loss must be one of squared_hinge, hinge, not 'log'"):
         problem("chain", loss="log")
 
 

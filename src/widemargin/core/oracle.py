@@ -155,8 +155,7 @@ class SummedPass:
         """All blocks at `w`."""
         found: list[FloatVector] = []
         for part, n_examples in self.rounds:
-            if problem.meter.watch is not None:
-                problem.meter.watch(n_examples)
+            problem.meter.may_end(n_examples)
             begin = perf_counter()
             tasks = [partial(self._visit, problem, w, each) for each in shares(part, self.work, problem.n_threads)]
             found += [slacks for each in run(tasks) for slacks in each]
@@ -209,6 +208,11 @@ class Meter:
     seconds: float = 0.0
     watch: Callable[[int], None] | None = None
     first: tuple[int, float] = (0, 0.0)
+
+    def may_end(self, n_examples: int = 0) -> None:
+        """Let the epoch be cut short here, before this many examples are visited."""
+        if self.watch is not None:
+            self.watch(n_examples)
 
     def count(self, calls: int, seconds: float) -> None:
         """Add the calls of one batch and their seconds."""
@@ -328,11 +332,6 @@ class Oracle:
         for batch in pass_batches(self):
             yield self._ask(self._answer(w, batch), w, batch)
 
-    def may_end(self) -> None:
-        """Let training be cut short here; for solvers that compute for long between two oracle calls."""
-        if self.meter.watch is not None:
-            self.meter.watch(0)
-
     def _answer(self, w: FloatVector, batch: IntVector) -> Answer:
         """The objective's `cuts`, or its `cuts_beyond` with the slacks of the batch at `w`.
 
@@ -345,8 +344,7 @@ class Oracle:
         return partial(cast("Beyond", self.objective).cuts_beyond, np.fmax(xi, 0.0))
 
     def _ask(self, answer: Answer, w: FloatVector, batch: IntVector) -> Cuts:
-        if self.meter.watch is not None:
-            self.meter.watch(len(batch))
+        self.meter.may_end(len(batch))
         begin = perf_counter()
         parts = shares(batch, self.examples.work, self.n_threads)
         cuts = concatenate(run([partial(answer, self.examples, w, part) for part in parts]))

@@ -38,7 +38,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.checks import check_memory
+from widemargin.core.checks import MemoryNeed
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Differences, ErrorCounts, Examples, HullSearch, KBest, Scorable
 from widemargin.core.objective import Objective
@@ -52,16 +52,11 @@ class Slack(Objective):
 
     requires: ClassVar[tuple[type, ...]] = (ErrorCounts,)
     times_error: ClassVar[bool] = True
-
-    def check(self, examples: Examples) -> None:
-        """Raise if the search would need too much memory for an example."""
-        needed = getattr(examples, "slack_bytes", None)
-        if needed is not None:
-            check_memory(
-                needed(),
-                "exact slack scaling, which keeps a score for each token, label and number of errors",
-                "Use the objective approximate-slack or margin, or cut the example into shorter ones",
-            )
+    memory: ClassVar[MemoryNeed] = MemoryNeed(
+        "slack_bytes",
+        "exact slack scaling, which keeps a score for each token, label and number of errors",
+        "Use the objective approximate-slack or margin, or cut the example into shorter ones",
+    )
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of each example's worst output."""

@@ -115,7 +115,7 @@ def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> Float
     with one_blas_thread("scipy.linalg"):
         span = _Span(cuts.a, problem.n_weights)
         programme = _Programme(span.rows, cuts.b, block, begin, kappa, problem.loss == "squared_hinge")
-        w, alpha = _optimum(programme, tolerance, problem.may_end)
+        w, alpha = _optimum(programme, tolerance, problem.meter.may_end)
     before, w_before, reached = sets.alpha[slots], state.w, value(state)
     _take(state, slots, blocks, alpha, programme.per_block(alpha))
     if not value(state) >= reached:

@@ -16,9 +16,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
+from widemargin.core.checks import choice, number
 from widemargin.core.cuts import Cuts
 from widemargin.core.problem import Problem
-from widemargin.core.solver import choice, number
 from widemargin.core.sparse import dot
 from widemargin.solvers.online import AveragedSolver, AveragedState, add_averaged, small_batches
 
