@@ -63,12 +63,14 @@ def check_declared(of: Any, called: str = "{}") -> None:
     The message calls the field `called`, with its name for {}.
     """
     for each in fields(of):
+        if not each.metadata.keys() & {"least", "choices"}:
+            continue
         value, name = getattr(of, each.name), called.format(each.name)
         if value is None and (each.default is None or "None" in str(each.type)):
             continue
         if "least" in each.metadata:
             _check_number(name, each, value)
-        elif value not in each.metadata.get("choices", (value,)):
+        elif value not in each.metadata["choices"]:
             raise WidemarginError(f"{name} must be one of {', '.join(each.metadata['choices'])}, not {value!r}")
 
 
@@ -77,8 +79,8 @@ def _check_number(name: str, declared: "Field[Any]", value: Any) -> None:
     if about["may_be_infinite"] and isinstance(value, float | np.floating) and value == np.inf:
         return
     fits = is_number(value) and (not whole or isinstance(value, int | np.integer))
-    low = fits and (value >= about["least"] if about["above"] is None else value > about["above"])
-    if low and value <= about["most"] and value < about["below"]:
+    fits = fits and (value >= about["least"] if about["above"] is None else value > about["above"])
+    if fits and value <= about["most"] and value < about["below"]:
         return
     kind = "whole number" if whole else "number"
     least = f"at least {about['least']:g}" if about["above"] is None else f"more than {about['above']:g}"

@@ -181,12 +181,14 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
         while table[h] >= 0 and indices[table[h]] != index:
             h = (h + 1) & mask
         if table[h] >= 0:
+            # Summed where the index first appeared, in the order of the entries: the same bits for equal outputs.
             values[table[h]] += value
         else:
             table[h] = fill
             indices[fill] = index
             values[fill] = value
             fill += 1
+    # Zeros go last: before all entries are summed, nobody knows which sums cancel.
     keep = write
     for k in range(write, fill):
         if values[k] != 0.0:
@@ -205,6 +207,7 @@ def plus(rows: Rows, factors: FloatVector, others: Rows, which: IntVector) -> Ro
         added = others.indptr[which[r] + 1] - others.indptr[which[r]]
         size = rows.indptr[r + 1] - rows.indptr[r] + added
         room, most = room + size, max(most, size if added else 0)
+    # One table for all rows: `coalesce` leaves it empty, and clearing it takes less time than allocating another.
     table = new_table(most)
     out = Rows(np.zeros(len(which) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     end = out.indptr[0]

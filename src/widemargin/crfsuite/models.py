@@ -94,7 +94,7 @@ def _emission(
     for t in range(len(counts)):
         for _ in range(counts[t]):
             number = number_of(keys[k], slots, numbers, size)
-            if number >= 0:
+            if number >= 0:  # names that training never saw have no weights
                 row.indices[0] = number
                 if len(values) > 0:
                     row.values[0] = values[k]

@@ -127,12 +127,14 @@ def _catch_up(state: Lagging, runs: LongMatrix) -> None:
                 j = np.uint64(k)
                 size = max(abs(w[j]) - strength * rate[j] * steps, 0.0)
                 w[j] = size if w[j] > 0.0 else -size
+            # ‖w‖₁ makes zeros; a block that has none but zeros needs no more visits until it gets a gradient.
             left = 0.0
             for k in range(begin, end):
                 left += abs(w[np.uint64(k)])
             if left == 0.0:
                 u[np.uint64(block)] = UNTOUCHED
         elif steps < 1 << SHORT:
+            # The usual case: no branch inside, so that the loop is vectorised.
             for k in range(begin, end):
                 j = np.uint64(k)
                 w[j] *= _short_power(1.0 / (1.0 + strength * rate[j]), steps)

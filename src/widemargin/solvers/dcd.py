@@ -51,6 +51,7 @@ def _update_weights(
     idle = False
     for k in range(n):
         slot = order[k]
+        # At the current w and A_i, which the steps before have moved: only so is each step exact.
         d = (violation(sets, slot, w) - ridge * sets.mass[i]) / (sets.norm[slot] + ridge)
         alpha = max(sets.alpha[slot] + d, 0.0)
         step = alpha - sets.alpha[slot]

@@ -67,6 +67,7 @@ def _cached_risk(
             if value > slack:
                 worst, slack = slot, value
             slot = sets.after[slot]
+        # Only the worst cut of a block is the slope of its loss at w.
         if worst >= 0:
             total += c[i] * (slack * slack if squared else slack)
             step = 2.0 * c[i] * slack if squared else c[i]

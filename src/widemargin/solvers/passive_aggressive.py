@@ -81,7 +81,3 @@ class PassiveAggressive(AveragedSolver):
             ridge = 0.5 / price if self.slack == "squared" else np.zeros(len(batch))
             state.loss += _update(state.w, state.u, state.t, cuts, MARGINS[self.margin](cuts.b), most, ridge)
             state.t += len(batch)
-
-    def weights(self, state: PassiveAggressiveState) -> FloatVector:
-        """The average of w over all examples seen, or the last w."""
-        return state.mean if self.average else state.w
