@@ -184,7 +184,7 @@ class Checkpoint:
 
     def read(self, state: Any) -> Moment | None:
         """The moment in the file, its state written into the fresh `state`; None if there is no file."""
-        stored = _stored(self.path)
+        stored = _read_checkpoint(self.path)
         if stored is None:
             return None
         about = stored.header["about"]
@@ -213,7 +213,7 @@ def check_generator(rng: dict[str, Any], place: Place) -> None:
 
 def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
     """Fill the dataclass `outer` from the `outer` of the file; False if there is no file."""
-    stored = _stored(os.fspath(path))
+    stored = _read_checkpoint(os.fspath(path))
     if stored is None:
         return False
     moment = stored.header["content"].get("fields")
@@ -223,7 +223,7 @@ def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
     return True
 
 
-def _stored(path: str) -> Stored | None:
+def _read_checkpoint(path: str) -> Stored | None:
     """The contents of the file, checked to be an undamaged checkpoint of this version; None if there is no file."""
     if not Path(path).exists():
         return None

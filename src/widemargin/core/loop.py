@@ -33,7 +33,7 @@ from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_o
 from widemargin.core.oracle import Clock
 from widemargin.core.problem import Problem, Trainable
 from widemargin.core.solution import Epoch, Solution, percent, relative_gap
-from widemargin.core.solver import Carried, Solver
+from widemargin.core.solver import Solver, WarmStart
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
 
@@ -78,7 +78,7 @@ class Run:
         self.trace: list[Epoch] = []
         self.reason = ""
 
-    def start(self, w: FloatVector | None = None, cuts: Carried | None = None, *, resume: bool = False) -> None:
+    def start(self, w: FloatVector | None = None, cuts: WarmStart | None = None, *, resume: bool = False) -> None:
         """Make the solver's state, or restore that of the checkpoint."""
         self.problem.forget()
         try:
@@ -87,7 +87,7 @@ class Run:
                     self.state = self.solver.start(self.problem, w, cuts)
         except Halt:
             raise KeyboardInterrupt from None
-        self.problem.known = self.solver.known(self.state)
+        self.problem.kept_cuts = self.solver.kept_cuts(self.state)
         provable = self.problem.exact and (self.audit or self._has_dual())
         self.stop.check_that_it_ends(provable=provable, has_score=self.keeper.score is not None)
         if self._has_learnt():
@@ -180,7 +180,7 @@ class Run:
                 reached = "unknown" if found.gap is None else percent(found.gap, "")
                 shortfall = f"the gap is {reached} after {epoch} epochs, above the {percent(self.stop.gap, '')} wanted"
         found = found.or_doubt()
-        cuts = solver.carried(problem, state)
+        cuts = solver.warm_start(problem, state)
         if cuts is not None:
             cuts.origin = Origin(problem)
         solution = Solution(
@@ -230,7 +230,7 @@ class Run:
     def _rule(self) -> str:
         """The rule that ends the run now, or ""."""
         row = self.trace[-1] if self.trace else None
-        own = self.solver.ended(self.problem, self.state) if row else ""
+        own = self.solver.end_reason(self.problem, self.state) if row else ""
         return self.stop.reason(row, exact=self.problem.exact, waited=self.keeper.waited, own=own)
 
     def _has_dual(self) -> bool:
@@ -264,7 +264,7 @@ def open_run(
         try:
             yield run
         finally:
-            problem.meter.watch = problem.known = None
+            problem.meter.watch = problem.kept_cuts = None
 
 
 def name_run(name: str, callbacks: Sequence[Callback]) -> None:
@@ -283,7 +283,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     seed: int | np.random.Generator | None = 0,
     w: FloatVector | None = None,
-    cuts: Carried | None = None,
+    cuts: WarmStart | None = None,
     audit: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,

@@ -145,9 +145,9 @@ class CRF(Conforming):
         trainer = self._trainer()
         for group, sequences, labels in ((0, X, y), (1, X_dev, y_dev)):
             if sequences is not None:
-                for xseq, yseq in self._shown(zip(sequences, labels, strict=False), group, sequences):
+                for xseq, yseq in self._with_progress(zip(sequences, labels, strict=False), group, sequences):
                     trainer.append(xseq, yseq, group)
-        with self.modelfile.replaced() as name:
+        with self.modelfile.replacing() as name:
             trainer.train(name, holdout=-1 if X_dev is None else 1)
         self._forget()
         self.training_log_ = trainer.logparser
@@ -241,7 +241,7 @@ class CRF(Conforming):
             verbose=self.verbose,
         )
 
-    def _shown(self, pairs: Iterable[Any], group: int, sequences: Any) -> Iterable[Any]:
+    def _with_progress(self, pairs: Iterable[Any], group: int, sequences: Any) -> Iterable[Any]:
         """The pairs, with a progress bar if `verbose`."""
         if not self.verbose:
             return pairs
@@ -278,7 +278,7 @@ class OwnedFile:
         self._removal: Any = None
 
     @contextmanager
-    def replaced(self) -> Iterator[str]:
+    def replacing(self) -> Iterator[str]:
         """The name to write the next contents to; unless an error occurs, they are then those of the file."""
         if not self.is_temporary:
             assert self.name is not None
@@ -307,7 +307,7 @@ class OwnedFile:
     def __setstate__(self, state: dict[str, Any]) -> None:
         OwnedFile.__init__(self, state["name"], keep=state["keep"])
         if state["contents"] is not None:
-            with self.replaced() as name:
+            with self.replacing() as name:
                 Path(name).write_bytes(state["contents"])
 
 

@@ -94,7 +94,7 @@ def _emission(
     for t in range(len(counts)):
         for _ in range(counts[t]):
             number = number_of(keys[k], slots, numbers, size)
-            if number >= 0:
+            if number >= 0:  # names that training never saw have no weights
                 row.indices[0] = number
                 if len(values) > 0:
                     row.values[0] = values[k]
@@ -182,7 +182,7 @@ class OpenModel(NamedTuple):
     file: ChainFile | None = None
     model: Any = None
 
-    def described(self) -> tuple[ChainFile, LcrfHeader]:
+    def contents(self) -> tuple[ChainFile, LcrfHeader]:
         """The model as the contents of a CRFsuite file, and the header of that file."""
         if self.file is not None and self.layout is not None:
             return self.file, self.layout

@@ -135,7 +135,7 @@ class Tagger:
         """Choose the sequence that later calls are about: a list of items (see `ItemSequence`)."""
         model = self._ready()
         items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
-        self._scores, self._rows = model.chain.scores(*items.packed()), []
+        self._scores, self._rows = model.chain.scores(*items.pack()), []
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of a sequence, or of the one that was set before."""
@@ -208,7 +208,7 @@ class Tagger:
         """The model as dicts: labels, attributes and weights."""
         if self._model is None:
             raise RuntimeError("Tagger is closed")
-        return parsed_dump(*self._model.described())
+        return parsed_dump(*self._model.contents())
 
 
 def parsed_dump(file: ChainFile, layout: LcrfHeader) -> ParsedDump:

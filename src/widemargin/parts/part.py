@@ -217,7 +217,7 @@ class DualPart(Part):
         self.sigma = 1.0
         self.common = Common(np.zeros(problem.n_weights))
         self.moved = Moved(NOTHING, NOTHING)
-        problem.known = solver.known(self.state)
+        problem.kept_cuts = solver.kept_cuts(self.state)
         self._momentum = 0.0
         self._before: CutStore | None = None
 

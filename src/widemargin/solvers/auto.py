@@ -120,7 +120,7 @@ class Ascent(DualSolver):
 
     def _ask(self, problem: Problem, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
         """Ask the oracle for all examples, or for those with most of the gap; return the gain and the work in µs."""
-        examples, gap = problem.weighted, problem.per_example(state.gap)
+        examples, gap = problem.weighted_examples, problem.per_example(state.gap)
         if not len(examples):  # of a part whose examples all have the weight 0
             return 0.0, 0.0
         state.passes += 1
@@ -220,7 +220,7 @@ class Auto(DualSolver):
         """The weights of ascent, or the best point of `interior`."""
         return self.interior.weights(state)
 
-    def carried(self, problem: Problem, state: AutoState) -> CutStore:
+    def warm_start(self, problem: Problem, state: AutoState) -> CutStore:
         """The working sets, with a note whether all blocks were solved at once."""
         state.store.at_once = state.at_once
         return state.store

@@ -139,7 +139,7 @@ def new_cuts(problem: Problem, state: Any, rng: np.random.Generator, size: int) 
         yield state.store.reserve(problem.cuts(state.w, batch))
 
 
-def cached(store: CutStore, rng: np.random.Generator) -> IntVector:
+def cached_blocks(store: CutStore, rng: np.random.Generator) -> IntVector:
     """The blocks that have cuts, shuffled."""
     return rng.permutation(np.flatnonzero(store.sets.size).astype(np.int32))
 
@@ -192,12 +192,12 @@ class DualSolver(Solver, Protocol):
         """The working sets."""
         return problem.evidence(state.store)
 
-    def carried(self, problem: Problem, state: Any) -> CutStore:
+    def warm_start(self, problem: Problem, state: Any) -> CutStore:
         """The working sets."""
         store: CutStore = state.store
         return store
 
-    def known(self, state: Any) -> CutStore | None:
+    def kept_cuts(self, state: Any) -> CutStore | None:
         """The working sets."""
         store: CutStore = state.store
         return store

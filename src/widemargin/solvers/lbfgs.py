@@ -317,7 +317,7 @@ class LBFGS(Solver):
         """The largest lower bound so far, at first 0; None if P is not convex or has no penalty."""
         return state.bound if problem.convex and problem.penalty != "none" else None
 
-    def ended(self, problem: Problem, state: LBFGSState) -> str:
+    def end_reason(self, problem: Problem, state: LBFGSState) -> str:
         """The word ``precision`` if rounding hides any further decrease of P."""
         return "precision" if state.stuck else ""
 

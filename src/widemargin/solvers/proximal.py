@@ -30,7 +30,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.products import inner, lookup_for
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.blocks import SLIGHT, SPREAD, Room, gather, look, meet, new_room, room_for
-from widemargin.solvers.dual import Dual, cached, flaw_of_limits, growing, largest_scale, limits, new_cuts
+from widemargin.solvers.dual import Dual, cached_blocks, flaw_of_limits, growing, largest_scale, limits, new_cuts
 from widemargin.solvers.qp import pair_steps
 
 SLOWLY = 4  # epochs until there is one more sweep in each
@@ -160,7 +160,7 @@ class ProximalPoint(Solver):
         # The errors of all rounds add up: they must become ever smaller, or w never converges.
         sweeps = self.sweeps + state.epochs // SLOWLY
         for _ in range(sweeps if len(state.store) else 0):
-            _sweep(cached(state.store, rng), state.view, state.z, state.rho, self.steps)
+            _sweep(cached_blocks(state.store, rng), state.view, state.z, state.rho, self.steps)
         for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.epochs)):
             _absorb(cuts, state.view, state.z, state.rho, self.steps)
         s = state.store.combination(problem.n_weights)
@@ -180,7 +180,7 @@ class ProximalPoint(Solver):
         """The last point."""
         return state.w
 
-    def carried(self, problem: Problem, state: ProximalState) -> CutStore:
+    def warm_start(self, problem: Problem, state: ProximalState) -> CutStore:
         """The working sets."""
         return state.store
 
