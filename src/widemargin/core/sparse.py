@@ -106,7 +106,7 @@ def with_values(rows: Rows) -> Rows:
 
 def entries_of(rows: Rows, row: int) -> list[tuple[int, float]]:
     """The indices and values of a row."""
-    one = with_values(taken(rows, np.array([row])))
+    one = with_values(take_rows(rows, np.array([row])))
     return list(zip(one.indices.tolist(), one.values.tolist(), strict=True))
 
 
