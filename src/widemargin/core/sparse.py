@@ -99,6 +99,17 @@ def take_rows(rows: Rows, numbers: LongVector) -> Rows:
     return Rows(indptr, rows.indices[places], rows.values[places] if len(rows.values) else rows.values)
 
 
+def with_values(rows: Rows) -> Rows:
+    """The same rows with their values written out."""
+    return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
+
+
+def entries_of(rows: Rows, row: int) -> list[tuple[int, float]]:
+    """The indices and values of a row."""
+    one = with_values(take_rows(rows, np.array([row])))
+    return list(zip(one.indices.tolist(), one.values.tolist(), strict=True))
+
+
 def with_entries(rows: Rows, kept: BoolVector) -> Rows:
     """The rows with only the entries that are `kept`."""
     values = rows.values[kept] if len(rows.values) else rows.values

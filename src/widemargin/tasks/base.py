@@ -198,9 +198,9 @@ class Model(ABC):
 
     # Its file.
 
-    @abstractmethod
     def compacted(self) -> Self:
-        """The same model without features whose weights are all zero."""
+        """The same model without features whose weights are all zero; itself if features cannot be left out."""
+        return self
 
     @abstractmethod
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -257,6 +257,17 @@ class Model(ABC):
 
             model.online = Online.restore(stored.within("online"), model.sizes["weights"])
         return model
+
+
+class VectorModel(Model):
+    """A model whose weights are one vector."""
+
+    weights: FloatVector
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights."""
+        return self.weights
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

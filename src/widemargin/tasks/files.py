@@ -45,6 +45,10 @@ class Reporter(ABC):
     """The unit of its speed: one of the sizes of a corpus."""
     drawn_as: ClassVar[str] = ".svg"
     """The suffix of files with drawings."""
+    asked: ClassVar[tuple[str, ...]] = ()
+    """The fields of a `Question` about its outputs: first the part to explain, then what to compare it with."""
+    ask_for: ClassVar[str] = ""
+    """What to ask for instead of anything else."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}
@@ -63,7 +67,7 @@ class Reporter(ABC):
     @property
     def explains(self) -> bool:
         """Whether outputs can be explained."""
-        return type(self).explain is not Reporter.explain
+        return bool(self.asked)
 
     def _unsupported(self, what: str) -> UnsupportedError:
         return UnsupportedError(f"the model predicts {self.model.predicts}{what}")
@@ -144,8 +148,19 @@ class Reporter(ABC):
         raise self._unsupported("; it cannot explain them")
 
     def explain(self, X: Any, question: Question) -> Explanation:
-        """Explain the prediction for the only input of `X`."""
-        raise self._unsupported("; it cannot explain them")
+        """Explain the prediction for the only input of `X`; raise if it has no parts like those in the question."""
+        if not self.explains:
+            raise self._unsupported("; it cannot explain them")
+        given = [name for name, value in question._asdict().items() if value is not None]
+        if not set(given) <= set(self.asked):
+            raise self._unsupported(f"; ask for {self.ask_for}")
+        if given and self.asked[0] not in given:
+            raise WidemarginError(f"--explain compares one part with one other: give a --{self.asked[0]}, too")
+        return self.answer(X, question)
+
+    def answer(self, X: Any, question: Question) -> Explanation:
+        """The explanation for a question that has only the fields in `asked`; without any, that of all parts."""
+        raise NotImplementedError
 
     def unused(self, corpus: Corpus) -> list[str]:
         """The columns of the training data that no feature looks at, though they hold something."""

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from widemargin._threads import count_threads
-from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
+from widemargin._types import BoolVector, IntVector, LongVector
 from widemargin.core.checks import checked_weights
-from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import boundaries
 from widemargin.core.stop import Score
 from widemargin.metrics import check_metric, quotient
 from widemargin.tasks.parameters import TokenParameters
 from widemargin.tasks.token_examples import LabelShape, PartialTokens, TokenExamples
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import split
 from widemargin.text.extractor import Extractor
@@ -100,12 +98,7 @@ def dev_score(
     metric: str, examples: TokenExamples, names: Sequence[Any], gold: Sequence[Sequence[Any]], n_jobs: int | None
 ) -> Score:
     """The development score as a function of the weights; outputs are codes with these `names`."""
-    measure, n_threads = code_scorer(metric, names, examples.indptr, gold), count_threads(n_jobs)
-
-    def score(w: FloatVector) -> float:
-        return measure(np.concatenate(predict(examples, w, n_threads)))
-
-    return score
+    return score_of_outputs(examples, n_jobs, code_scorer(metric, names, examples.indptr, gold))
 
 
 def metric_for(chosen: str, labels: Sequence[Any]) -> str:

@@ -19,9 +19,9 @@ from widemargin.core.header import Fields, names, whole
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.tasks.answers import Probable
-from widemargin.tasks.base import Model
+from widemargin.tasks.base import VectorModel
 from widemargin.tasks.carried import (
     TAGGERS,
     Settled,
@@ -32,8 +32,8 @@ from widemargin.tasks.carried import (
     restored,
     settled,
 )
+from widemargin.text import KEY_BITS
 from widemargin.text.columns import Columns
-from widemargin.text.roles import KEY_BITS
 
 TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
@@ -46,15 +46,8 @@ def judge_alone(what: str, judge: Callable[[], Any]) -> Any:
     return judge()
 
 
-class HashedModel(Model):
-    """A model whose features are hashed into one table of weights."""
-
-    weights: FloatVector
-
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
+class HashedModel(VectorModel):
+    """A model whose features are hashed into one table of weights; they stay, used or not."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -65,10 +58,6 @@ class HashedModel(Model):
             "weights": len(self.weights),
             "non-zero weights": int(np.count_nonzero(self.weights)),
         }
-
-    def compacted(self) -> Self:
-        """The model itself: hashed features stay, used or not."""
-        return self
 
     def trained(self, solution: Solution, summary: dict[str, Any]) -> Self:
         """The same model with the weights of a solution."""
@@ -213,13 +202,6 @@ def _tag_column(X: Columns) -> str:
 
 HASH_BITS = whole(at_least=1, at_most=KEY_BITS)
 """The size of a table, as a power of 2, in the header of a model file."""
-
-
-def checked_bits(hash_bits: Any) -> int:
-    """Return `hash_bits`, the size of a table as a power of 2, or raise an error."""
-    if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= KEY_BITS:
-        raise WidemarginError(f"hash_bits must be a whole number from 1 to {KEY_BITS}, not {hash_bits!r}")
-    return int(hash_bits)
 
 
 def stored_weights(stored: Stored, n_weights: int) -> FloatVector:

@@ -31,12 +31,12 @@ from widemargin._jit import kernel
 from widemargin._types import IntMatrix, IntVector, KeyVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
+from widemargin.text import KEY_BITS
 from widemargin.text.attributes import Attributes, Resources, check_attribute
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import MULTIPLIERS, PRIME, combine, hash_strings
 from widemargin.text.templates import AFTER, BEFORE, Atoms, Template, by_value, expanded, parse_template, spell
 
-KEY_BITS = 29
 CUT = np.uint64(64 - KEY_BITS)
 SPREAD, ZERO, ONE = np.uint64(33), np.uint64(0), np.uint64(1)
 

@@ -30,10 +30,11 @@ from widemargin._jit import kernel
 from widemargin._types import AnyArray, IntMatrix, IntVector, KeyVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
+from widemargin.text import KEY_BITS
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import hash_strings
-from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.roles import RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 from widemargin.text.templates import Atom, Atoms, listed
 
 ROLES = ("first", "last", "split")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.files.brackets import Brackets, parse, text_of
 from widemargin.files.document import Document
 from widemargin.files.formats import guess
@@ -29,6 +29,9 @@ class BracketReporter(TreeReporter):
     """Reports on parsers of constituents."""
 
     model: "Bracketer"
+
+    asked = ("span", "label")
+    ask_for = "a --span, and perhaps another --label"
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
@@ -65,12 +68,8 @@ class BracketReporter(TreeReporter):
             for side, weights in zip(("left", "right"), rules, strict=True)
         }
 
-    def explain(self, X: Columns, question: Question) -> Explanation:
+    def answer(self, X: Columns, question: Question) -> Explanation:
         """Why some words are a constituent; without a span, the margin of every constituent."""
-        if question.span is None and question.label is not None:
-            raise WidemarginError("--explain compares one part with one other: give a --span, too")
-        if question.token is not None:
-            raise self._unsupported("; ask for a --span, not for a token")
         X = self.model.with_columns(X)
         explainer, (words,) = SpanExplainer(self.model, X), X.sequences("word")
         if question.span is not None:

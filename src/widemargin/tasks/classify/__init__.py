@@ -20,7 +20,7 @@ class LinearParameters(Parameters):
         True, "Whether every label has a bias, penalised like the other weights.", option="--intercept/--no-intercept"
     )
     intercept_scaling: float = parameter(
-        1.0, "The value of the feature behind the bias; the larger it is, the less the bias is penalised."
+        1.0, "The value of the feature behind the bias; the larger it is, the less the bias is penalised.", above=0
     )
     costs: "Mapping[Any, float] | None" = parameter(
         None,

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
-from widemargin.core.checks import checked_weights, is_number
-from widemargin.core.examples import Examples
-from widemargin.core.problem import predict
+from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import Matrix, Rows, binary, take_rows
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.structures.label_rows import LabelRows
 from widemargin.tasks.classify import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.survey import Survey, widened
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, values_by_label
 from widemargin.text.matrices import MatrixExtractor, as_matrix, warn_of_scales
 
@@ -120,7 +117,7 @@ def _compile(
     examples = kind(binary(X.rows), X.width, len(labels), gold, costs=costs, intercept=intercept)
     if dev is not None:
         found = kind(extractor.rows(dev[0]), X.width, len(labels), intercept=intercept)
-        score = partial(_dev_score, model.several, found, dev[1], count_threads(parameters.n_jobs))
+        score = score_of_outputs(found, parameters.n_jobs, partial(_f1 if model.several else _accuracy, dev[1]))
     return Compiled(
         examples,
         partial(_model, model, labels, extractor, examples.features),
@@ -133,11 +130,12 @@ def _compile(
     )
 
 
-def _dev_score(several: bool, examples: Examples, gold: AnyArray, n_threads: int, w: FloatVector) -> float:
-    """The share of right classes; or F1 of the labels, over all examples."""
-    predicted = np.concatenate(predict(examples, w, n_threads))
-    if not several:
-        return float(np.mean(predicted == gold))
+def _accuracy(gold: IntVector, predicted: IntVector) -> float:
+    return float(np.mean(predicted == gold))
+
+
+def _f1(gold: IntMatrix, predicted: IntMatrix) -> float:
+    """F1 of the labels, over all examples."""
     return float(2.0 * (predicted * gold).sum() / max(predicted.sum() + gold.sum(), 1))
 
 
@@ -181,12 +179,7 @@ def _match(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, mod
 
 
 def _intercept(parameters: LinearParameters) -> float:
-    scaling = parameters.intercept_scaling
-    if not parameters.fit_intercept:
-        return 0.0
-    if not is_number(scaling) or scaling <= 0:
-        raise WidemarginError(f"intercept_scaling must be a positive number, not {scaling!r}")
-    return float(scaling)
+    return float(parameters.intercept_scaling) if parameters.fit_intercept else 0.0
 
 
 def _with_class_weights(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.core.sparse import NO_ROWS, Matrix, take_rows
+from widemargin.core.sparse import NO_ROWS, Matrix, entries_of, take_rows
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
@@ -32,6 +32,9 @@ class LinearReporter(TallyReporter):
     """Reports on classifiers of both kinds."""
 
     model: "LinearModel"
+
+    asked = ("label",)
+    ask_for = "another --label"
 
     @property
     def explains(self) -> bool:
@@ -99,13 +102,9 @@ class LinearReporter(TallyReporter):
             raise WidemarginError(f"there is no example {number} in a file of {n}")
         return corpus._replace(X=corpus.X._replace(rows=take_rows(corpus.X.rows, np.array([number - 1]))), y=None)
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """Why an example has its class and not the named one; without a name, its margin over the runner-up."""
         model: Any = self.model
-        if model.several:
-            return super().explain(X, question)
-        if question.token is not None or question.span is not None or question.head is not None:
-            raise self._unsupported("; ask for another --label")
         labels, (scores,) = list(map(str, model.labels)), model.scores(X)
         best, *rest = np.argsort(-scores, kind="stable").tolist()
         if question.label is None:
@@ -117,11 +116,10 @@ class LinearReporter(TallyReporter):
 
     def _option(self, X: Any, label: int) -> Option:
         model = self.model
-        rows, names = model.extractor.rows(X), model.extractor.names()
-        values = (rows.values if len(rows.values) else np.ones(len(rows.indices))).tolist()
+        names = model.extractor.names()
         votes = [
             (f"{names[feature]}={value:g}", value * float(model.W[feature, label]))
-            for feature, value in zip(rows.indices.tolist(), values, strict=True)
+            for feature, value in entries_of(model.extractor.rows(X), 0)
         ]
         return Option(str(model.labels[label]), [*votes, ("bias", float(model.bias[label]))])
 

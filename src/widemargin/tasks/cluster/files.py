@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from widemargin.clusterings import NAMES, Labels, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
+from widemargin.clusterings import Labels, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
 from widemargin.core.sparse import Rows
 from widemargin.decoders.kruskal import components
 from widemargin.errors import DataError
@@ -32,14 +32,14 @@ from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.files.svmlight import SvmlightData, parse
-from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
 from widemargin.structures.forest import Documents
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster.features import Pairs
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items, explain_pairs
-from widemargin.tasks.clusters import ClusteringReporter, open_document, predict_clusters
+from widemargin.tasks.clusters import ClusteringReporter, evaluation_of_clusters, open_document, predict_clusters
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.strongest import Part, strongest
 
@@ -270,6 +270,8 @@ class ClusterReporter(ClusteringReporter):
     model: "ClusterModel"
 
     counts = "items"
+    asked = ("span",)
+    ask_for = "two items by --span I:J"
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted clusters agree with `y`, by all scores, and how long prediction takes."""
@@ -311,7 +313,7 @@ class ClusterReporter(ClusteringReporter):
         names = self.model.extractor.names()
         return {"features": Part("Features of pairs", strongest(self.model.weights, top, names.__getitem__))}
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """The links of a document; with a span i:j, the reasons for and against linking the items i and j."""
         return explain_pairs(self.model, X, question)
 
@@ -352,14 +354,10 @@ def cluster_evaluation(gold: Sequence[Labels], outputs: Sequence[Labels], second
     check_items(gold, outputs)
     scores = clustering_scores(gold, outputs)
     losses = {"mitre_loss": mitre_loss(gold, outputs), "pair_loss": pair_loss(gold, outputs)}
-    conll = conll_f1(scores)
-    of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
-    results = {**of_scores, "conll_f1": conll, **losses, "by_score": plain(scores)}
     facts = [
         ("B³", share(scores["b3"].f1)),
         ("MITRE loss", share(losses["mitre_loss"])),
         ("pair loss", share(losses["pair_loss"])),
-        ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by clusters"),
+        ("CoNLL", f"{share(conll_f1(scores))}, the mean of MUC, B³ and CEAF by clusters"),
     ]
-    tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
-    return Evaluation(results, "b3_f1", facts, tables, seconds)
+    return evaluation_of_clusters(scores, "b3_f1", facts, seconds, losses)

@@ -39,11 +39,6 @@ class ClusterModel(ClusteringModel):
     decoder: str
 
     @property
-    def w(self) -> FloatVector:
-        """All weights."""
-        return self.weights
-
-    @property
     def sizes(self) -> dict[str, int]:
         """The numbers of features and weights; clusters have no labels."""
         return {"labels": 0, "features": self.extractor.n_features, "weights": len(self.weights)}

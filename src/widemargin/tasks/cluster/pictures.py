@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widemargin.clusterings import clusters_of
+from widemargin.core.sparse import entries_of
 from widemargin.errors import WidemarginError
 from widemargin.report import svg
 from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
@@ -141,8 +142,6 @@ def _text_at(x: float, y: float, text: str, *, size: float = SIZE, colour: str =
 
 def explain_pairs(model: "ClusterModel", X: Any, question: Question) -> Explanation:
     """The links of a document, or the reasons for and against linking two items."""
-    if question.token is not None or question.head is not None or question.label is not None:
-        raise WidemarginError(f"the model predicts {model.predicts}; ask for two items by --span I:J")
     documents, one = model.extractor.transform(X), np.zeros(1, dtype=np.int32)
     examples = model.examples_of(documents)
     scores = examples.scored(model.weights, one).scores.own
@@ -161,9 +160,7 @@ def explain_pairs(model: "ClusterModel", X: Any, question: Question) -> Explanat
 
 
 def _option(model: "ClusterModel", documents: Documents, items: Sequence[str], pair: int) -> Option:
-    rows, names = documents.features, model.extractor.names()
-    places = range(rows.indptr[pair], rows.indptr[pair + 1])
-    votes = [(rows.indices[k], rows.values[k] if len(rows.values) else 1.0) for k in places]
+    names, votes = model.extractor.names(), entries_of(documents.features, pair)
     return Option(
         _pair(documents, items, pair),
         [(names[f] + ("" if value == 1.0 else f"={value:.3g}"), float(value * model.weights[f])) for f, value in votes],

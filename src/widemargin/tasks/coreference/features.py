@@ -40,6 +40,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.clusters import check_list
 from widemargin.tasks.coreference.examples import LinkKeys, Links, link_boundaries
+from widemargin.text import KEY_BITS
 from widemargin.text.coded import Coded, same
 from widemargin.text.columns import Column, Columns
 from widemargin.text.mentions import (
@@ -53,7 +54,7 @@ from widemargin.text.mentions import (
     initials_match,
     overlap,
 )
-from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.roles import RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 
 ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from widemargin._types import IntVector
-from widemargin.clusterings import NAMES, SCORES, Clusters, by_first, clusters_of, conll_f1, scores_of_clusters
+from widemargin.clusterings import SCORES, Clusters, by_first, clusters_of, conll_f1, scores_of_clusters
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files import mention_lines, mentions
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut, every_line
 from widemargin.files.raw import RawText, Source, shortened
 from widemargin.metrics import Score
-from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.clusters import ClusteringReporter, check_clusters, open_document
+from widemargin.tasks.clusters import ClusteringReporter, check_clusters, evaluation_of_clusters, open_document
 from widemargin.tasks.coreference.pictures import explain_links, strongest_measures, text_lines, text_page
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.strongest import Part
@@ -123,14 +123,11 @@ def marked_scores(
 
 def entity_evaluation(scores: dict[str, Score], seconds: dict[str, float]) -> Evaluation:
     """The scores as an evaluation."""
-    conll = conll_f1(scores)
-    of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
     facts = [
-        ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by entities"),
+        ("CoNLL", f"{share(conll_f1(scores))}, the mean of MUC, B³ and CEAF by entities"),
         ("LEA, BLANC", f"{share(scores['lea'].f1)}, {share(scores['blanc'].f1)}"),
     ]
-    tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
-    return Evaluation({"conll_f1": conll, **of_scores, "by_score": plain(scores)}, "conll_f1", facts, tables, seconds)
+    return evaluation_of_clusters(scores, "conll_f1", facts, seconds)
 
 
 class CoreferenceReporter(ClusteringReporter):
@@ -139,6 +136,8 @@ class CoreferenceReporter(ClusteringReporter):
     model: "CoreferenceModel"
 
     counts = "mentions"
+    asked = ("span",)
+    ask_for = "two mentions by --span I:J"
     drawn_as = ".html"
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
@@ -171,7 +170,7 @@ class CoreferenceReporter(ClusteringReporter):
         """The strongest measures of links; features with words have no names outside a text."""
         return strongest_measures(self.model.extractor, self.model.weights, top)
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """The links of a document; with a span i:j, the reasons for and against linking the mentions i and j."""
         return explain_links(self.model, X, question)
 

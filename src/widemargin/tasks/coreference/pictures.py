@@ -214,8 +214,6 @@ class LinkVotes:
 
 def explain_links(model: "CoreferenceModel", X: Sequence[Mentions], question: Question) -> Explanation:
     """The choices of all mentions, or the reasons for and against linking two mentions."""
-    if question.token is not None or question.head is not None or question.label is not None:
-        raise WidemarginError(f"the model predicts {model.predicts}; ask for two mentions by --span I:J")
     votes = LinkVotes(model.extractor, X[0], model.weights)
     if question.span is not None:
         a, m = sorted(number - 1 for number in question.span)

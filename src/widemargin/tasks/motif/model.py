@@ -154,10 +154,6 @@ class MotifModel(Answers):
             letters = reverse_complement(letters, self.reads.letters)
         return Site(start, end, "+-"[place % 2], letters, score)
 
-    def compacted(self) -> Self:
-        """The same model: all its weights may matter."""
-        return self
-
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         tensors = {"matrix": self.matrix, "background": self.background}
         return self.reads._asdict(), tensors | {"found": self.found, "frequencies": self.frequencies}

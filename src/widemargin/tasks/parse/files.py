@@ -36,6 +36,8 @@ class ParseReporter(TreeReporter, TallyReporter):
 
     model: "Parser"
 
+    asked = ("token", "head", "label")
+    ask_for = "a --token, and perhaps another --head or --label"
     evaluation_options = frozenset({"punctuation"})
 
     def count(self, X: Any, y: Any, n_threads: int, *, punctuation: bool = True, **options: Any) -> Tally:
@@ -85,12 +87,8 @@ class ParseReporter(TreeReporter, TallyReporter):
             for where, arc in (("before", (2, 1)), ("after", (1, 2)))
         }
 
-    def explain(self, X: Columns, question: Question) -> Explanation:
+    def answer(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its head; without a token, the margin of every arc."""
-        if question.token is None and question.label is not None:
-            raise WidemarginError("--explain compares one part with one other: give a --token, too")
-        if question.span is not None:
-            raise self._unsupported(", which have no spans; ask for a --token")
         model = self.model
         X = model.with_columns(X)
         (words,), (arcs,) = X.sequences("word"), model.predict(X)

@@ -14,9 +14,8 @@ from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Matrix, Rows, boundaries, stack, take_rows
 from widemargin.errors import DataError
+from widemargin.tasks.rank import HIGHEST_GRADE
 from widemargin.text.matrices import as_matrix
-
-HIGHEST_GRADE = 30
 
 
 class Queries(NamedTuple):
@@ -123,11 +122,6 @@ def as_grades(y: Any, indptr: LongVector) -> IntVector:
             f"the grade of document {bad[0]} is {grades[bad[0]]:g}; whole numbers from 0 to {HIGHEST_GRADE} are wanted"
         )
     return grades.astype(np.int32)
-
-
-def with_values(rows: Rows) -> Rows:
-    """The same rows with their values written out."""
-    return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
 
 
 def normalise(rows: Rows, width: int, indptr: LongVector) -> Rows:

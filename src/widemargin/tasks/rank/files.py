@@ -28,7 +28,8 @@ from widemargin.report.evaluation import Evaluation, Table
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.files import Files, Likeness, Reporter, timed
-from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries
+from widemargin.tasks.rank import HIGHEST_GRADE
+from widemargin.tasks.rank.features import Queries
 from widemargin.tasks.strongest import Part, strongest
 
 if TYPE_CHECKING:

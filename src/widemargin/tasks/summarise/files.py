@@ -50,6 +50,8 @@ class SummaryReporter(Reporter):
     model: "SummaryModel"
 
     counts = "sentences"
+    asked = ("token",)
+    ask_for = "a sentence of the topic by --token N"
     drawn_as = ".html"
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
@@ -100,7 +102,7 @@ class SummaryReporter(Reporter):
         """One topic of a file alone, counted from 1."""
         return alone_in_list(corpus, number, "topic")
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """The chosen sentences and what each adds; with a token n, the reasons for and against sentence n alone."""
         return explain_sentences(self.model, X, question)
 

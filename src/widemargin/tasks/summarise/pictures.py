@@ -71,8 +71,6 @@ def _escape(text: str) -> str:
 
 def explain_sentences(model: "SummaryModel", X: Any, question: Question) -> Explanation:
     """The chosen sentences and what each adds; with a token n, the reasons for and against sentence n alone."""
-    if question.head is not None or question.span is not None or question.label is not None:
-        raise WidemarginError(f"the model predicts {model.predicts}; ask for a sentence of the topic by --token N")
     (topic,) = model.topics(X)
     candidates = candidates_of(topic, model.settings)
     if question.token is None:

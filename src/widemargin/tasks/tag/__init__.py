@@ -44,12 +44,15 @@ class TaggerParameters(LatentParameters, TokenParameters):
         "2: a second tagger reads the labels that a first one finds. It learns from those of taggers that have not "
         "learnt from the sequence at hand. Training takes six to eight times as long, prediction twice.",
         metavar="1|2",
+        least=1,
+        most=2,
     )
     nearby: int = parameter(
         0,
         "With two passes: how many sequences before and after its own tell which label a word has there. For text in "
         "its order.",
         metavar="N",
+        least=0,
     )
     dev_metric: Literal["auto", "accuracy", "f1", "sequence_accuracy"] = parameter(
         "auto", "The development score; 'auto' is F1 of spans if labels are BIO, else accuracy."

@@ -22,7 +22,7 @@ from widemargin._jit import kernel
 from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences
-from widemargin.core.sparse import Rows, boundaries, coalesce, new_table
+from widemargin.core.sparse import Rows, boundaries, coalesce, new_table, with_values
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
 from widemargin.structures.flat import Counts, Parts
@@ -237,7 +237,7 @@ def observed_states(
     """
     from scipy.sparse import csr_array
 
-    values = features.values if len(features.values) else np.ones(len(features.indices))
+    values = with_values(features).values
     labels = np.repeat(gold, np.diff(features.indptr))
     if all_labels:
         seen = np.unique(features.indices)

@@ -199,14 +199,9 @@ NEARBYS = (f"{NEARBY}[-1..1]", f"{NEARBY}|lower")
 
 
 def check_passes(parameters: TaggerParameters, *, at_once: bool) -> bool:
-    """Whether there are two passes; raise if they are impossible, or if the data do not come `at_once`."""
-    if parameters.passes not in (1, 2) or isinstance(parameters.passes, bool):
-        raise WidemarginError(f"passes must be 1 or 2, not {parameters.passes!r}")
-    nearby = parameters.nearby
-    if isinstance(nearby, bool) or not isinstance(nearby, int | np.integer) or nearby < 0:
-        raise WidemarginError(f"nearby must be a whole number of at least 0, not {nearby!r}")
+    """Whether there are two passes; raise if the data do not come `at_once`, or `nearby` is about nothing."""
     if parameters.passes == 1:
-        if nearby:
+        if parameters.nearby:
             raise WidemarginError("nearby is about labels of a first pass: it needs passes=2")
         return False
     if not at_once:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from widemargin._types import FloatVector
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, entries_of
 from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
@@ -26,6 +25,8 @@ class TagReporter(TokenReporter):
 
     model: "Tagger"
 
+    asked = ("token", "label")
+    ask_for = "a --token, and perhaps another --label"
     exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
     def remarks(self) -> list[tuple[str, str]]:
@@ -68,12 +69,8 @@ class TagReporter(TokenReporter):
             **rest,
         }
 
-    def explain(self, X: Columns, question: Question) -> Explanation:
+    def answer(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its label; without a token, the margin of every label."""
-        if question.span is not None or question.head is not None:
-            raise self._unsupported("; ask for a --token, and perhaps another --label")
-        if question.token is None and question.label is not None:
-            raise WidemarginError("--explain compares one part with one other: give a --token, too")
         return LabelExplainer(self.model, X).explain(question)
 
     def exported(self, suffix: str) -> bytes:
@@ -141,7 +138,7 @@ class LabelExplainer:
         weights, names, n_features = self._weights, self._labels, len(self._weights.thin_emission.indptr) - 1
         votes = [
             (self._names[feature], value * _entry(weights.thin_emission, feature, label))
-            for feature, value in _entries(self._data.rows, t)
+            for feature, value in entries_of(self._data.rows, t)
         ]
         if t == 0:
             votes.append((f"begin={names[label]}", float(weights.begin[label])))
@@ -164,18 +161,11 @@ class LabelExplainer:
                     f"{self._names[n_features + feature]}|{pair}",
                     value * float(weights.conditional[feature, before, after]),
                 )
-                for feature, value in _entries(self._data.transition_rows, t)
+                for feature, value in entries_of(self._data.transition_rows, t)
             ]
         return votes
 
 
-def _entries(rows: Rows, row: int) -> list[tuple[int, float]]:
-    """The indices and values of a row."""
-    begin, end = rows.indptr[row : row + 2].tolist()
-    values: FloatVector = rows.values[begin:end] if len(rows.values) else np.ones(end - begin)
-    return list(zip(rows.indices[begin:end].tolist(), values.tolist(), strict=True))
-
-
 def _entry(rows: Rows, row: int, index: int) -> float:
     """One entry of a row; 0 where it has none."""
-    return dict(_entries(rows, row)).get(index, 0.0)
+    return dict(entries_of(rows, row)).get(index, 0.0)

@@ -30,7 +30,7 @@ from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features
 from widemargin.decoders.viterbi import reach_of, viterbi
-from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.tag.features import ChainExamples, ChainWeights
 from widemargin.tasks.token_examples import Constrained
@@ -261,9 +261,7 @@ def translate(constraints: Constraints, labels: Sequence[str]) -> Constraints:
 
 
 def check_scheme(parameters: "TaggerParameters", *, piece: bool = False) -> None:
-    """Raise if the scheme is unknown or conflicts with other parameters."""
-    if parameters.scheme not in ("given", BIOES):
-        raise WidemarginError(f"scheme must be 'given' or 'bioes', not {parameters.scheme!r}")
+    """Raise if the scheme conflicts with other parameters."""
     if parameters.scheme == BIOES:
         if piece:
             raise UnsupportedError("the scheme bioes needs all labels from the start; give labels in BIOES instead")
