@@ -18,7 +18,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
-from widemargin.core.certificate import Certificate, Certifier, Keeper, shorten
+from widemargin.core.certificate import Certificate, Certifier, Keeper, no_worse_than_zero
 from widemargin.core.checks import check_offers
 from widemargin.core.contents import Origin
 from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_on
@@ -175,7 +175,8 @@ class Run:
         except Halt as halt:
             self.reason = str(halt)
         if self.keeper.best is None and self.trace and problem.exact and self._has_dual():
-            w, found = self._no_worse_than_zero(w, found)
+            with suppress(Halt), self.watch.aside():
+                w, found = no_worse_than_zero(problem, w, found, missed=self.stop.is_missed_by(found.gap))
             if self.reason == "epochs" and self.stop.gap is not None and self.stop.is_missed_by(found.gap):
                 reached = "unknown" if found.gap is None else percent(found.gap, "")
                 shortfall = f"the gap is {reached} after {epoch} epochs, above the {percent(self.stop.gap, '')} wanted"
@@ -204,20 +205,6 @@ class Run:
         for callback in self.callbacks:
             callback.on_stop(solution.stopped)
         return solution
-
-    def _no_worse_than_zero(self, w: FloatVector, found: Certificate) -> tuple[FloatVector, Certificate]:
-        """`w`, or shorter weights if P(w) may exceed P(0), with their certificate."""
-        if not found.exact or found.primal is None:
-            return w, found
-        at_zero = self.problem.least_at_zero()
-        if not (self.stop.is_missed_by(found.gap) if at_zero is None else found.primal > at_zero):
-            return w, found
-        try:
-            with self.watch.aside():
-                w, primal = shorten(self.problem, w, found.primal)
-        except Halt:
-            return w, found
-        return w, found.at(primal)
 
     def _state_at(self, w: FloatVector) -> Any:
         """The state at the returned weights, if later pieces of data need it."""

@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,6 +35,7 @@ OWN = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"
 """Parameters that are none of the trainer's."""
 
 
+@dataclass(repr=False, eq=False)
 class CRF(Conforming):
     """A linear-chain conditional random field with the parameters and methods of ``sklearn_crfsuite.CRF``.
 
@@ -95,45 +97,37 @@ class CRF(Conforming):
     ['DET', 'NOUN']
     """
 
-    algorithm: str | None
-    verbose: bool
-    trainer_cls: type | None
+    algorithm: str | None = None
+    min_freq: float | None = None
+    all_possible_states: bool | None = None
+    all_possible_transitions: bool | None = None
+    c1: float | None = None
+    c2: float | None = None
+    max_iterations: int | None = None
+    num_memories: int | None = None
+    epsilon: float | None = None
+    period: int | None = None
+    delta: float | None = None
+    linesearch: str | None = None
+    max_linesearch: int | None = None
+    calibration_eta: float | None = None
+    calibration_rate: float | None = None
+    calibration_samples: int | None = None
+    calibration_candidates: int | None = None
+    calibration_max_trials: int | None = None
+    pa_type: int | None = None
+    c: float | None = None
+    error_sensitive: bool | None = None
+    averaging: bool | None = None
+    variance: float | None = None
+    gamma: float | None = None
+    verbose: bool = False
+    model_filename: str | None = None
+    keep_tempfiles: bool = False
+    trainer_cls: type | None = None
 
-    def __init__(
-        self,
-        algorithm: str | None = None,
-        min_freq: float | None = None,
-        all_possible_states: bool | None = None,
-        all_possible_transitions: bool | None = None,
-        c1: float | None = None,
-        c2: float | None = None,
-        max_iterations: int | None = None,
-        num_memories: int | None = None,
-        epsilon: float | None = None,
-        period: int | None = None,
-        delta: float | None = None,
-        linesearch: str | None = None,
-        max_linesearch: int | None = None,
-        calibration_eta: float | None = None,
-        calibration_rate: float | None = None,
-        calibration_samples: int | None = None,
-        calibration_candidates: int | None = None,
-        calibration_max_trials: int | None = None,
-        pa_type: int | None = None,
-        c: float | None = None,
-        error_sensitive: bool | None = None,
-        averaging: bool | None = None,
-        variance: float | None = None,
-        gamma: float | None = None,
-        verbose: bool = False,
-        model_filename: str | None = None,
-        keep_tempfiles: bool = False,
-        trainer_cls: type | None = None,
-    ) -> None:
-        given = locals()
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
-        self.modelfile = OwnedFile(model_filename, keep=keep_tempfiles)
+    def __post_init__(self) -> None:
+        self.modelfile = OwnedFile(self.model_filename, keep=self.keep_tempfiles)
         self.training_log_: TrainLogParser | None = None
         self._tagger: Tagger | None = None
         self._dump: ParsedDump | None = None

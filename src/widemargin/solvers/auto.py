@@ -30,7 +30,7 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, later, number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
-from widemargin.solvers.dual import SETTLED, DualSolver, DualState, growing, value
+from widemargin.solvers.dual import MATURE, DualSolver, DualState, growing, value
 from widemargin.solvers.interior import MOST_OPERATIONS, Interior, n_operations
 
 MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
@@ -257,5 +257,5 @@ def _worth_asking(problem: Problem, epochs: int) -> int:
     work = problem.examples.work
     if work is None:
         return ceil(problem.examples.n_examples / FEW)
-    worth = MICROSECONDS_PER_BATCH / (1.0 if epochs >= SETTLED else EARLY)
+    worth = MICROSECONDS_PER_BATCH / (1.0 if epochs >= MATURE else EARLY)
     return ceil(worth / max(float(work.mean()), SLIGHT)) if len(work) else 1
