@@ -73,14 +73,12 @@ def reviews(n: int = 5) -> str:
 
 
 def rings(n: int = 12) -> str:
-    """Graphs of six nodes in a ring, labelled left and right; neighbours tend to agree."""
+    """Rings of six nodes, half of which are left and half right."""
     rng, lines = Random(0), []
     for k in range(n):
         labels = ["left" if (v + k) % 6 < 3 else "right" for v in range(6)]
-        nodes = [
-            [round((1 if label == "left" else -1) + rng.gauss(0, 0.6), 3), round(rng.gauss(0, 1), 3)]
-            for label in labels
-        ]
+        places = [(1 if label == "left" else -1) + rng.gauss(0, 0.6) for label in labels]
+        nodes = [[round(place, 3), round(rng.gauss(0, 1), 3)] for place in places]
         edges = [[v, (v + 1) % 6] for v in range(6)]
         lines.append(json.dumps({"id": k, "nodes": nodes, "edges": edges, "labels": labels}))
     return "\n".join(lines) + "\n"

@@ -94,8 +94,7 @@ class GraphScheme(NamedTuple):
     def state_names(self, kind: str, labels: Sequence[str]) -> list[str]:
         """The names of the states of a type, by those of the labels."""
         S, states = self.n_states, self.states[kind].tolist()
-        named = [labels[s // S] + (f" ({s % S + 1})" if S > 1 else "") if s >= 0 else f"state {-s}" for s in states]
-        return named
+        return [labels[s // S] + (f" ({s % S + 1})" if S > 1 else "") if s >= 0 else f"state {-s}" for s in states]
 
     def blocks(self) -> tuple[dict[str, Block], dict[tuple[Pair, Tie], Block]]:
         """The blocks of weights of all types, then of all pairs of types."""

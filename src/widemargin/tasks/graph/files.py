@@ -2,10 +2,10 @@
 
     {"nodes": [[0.5, 1.0], …], "edges": [[0, 1], …], "edge_features": [[1.0], …], "labels": ["a", null, …]}
 
-`nodes` holds the features of each node, `edges` pairs of numbers of nodes from 0 on. `edge_features` may be missing, and
-so may `labels` where they are to be predicted. A label of null or "_" is unknown, a list holds the right one. For pictures,
-`shape` is [rows, columns] if the nodes are those of a grid, row by row, and `positions` is [x, y] of each node. Nodes of
-several types are given by their types:
+`nodes` holds the features of each node, `edges` pairs of numbers of nodes from 0 on. `edge_features` may be missing,
+and so may `labels` where they are to be predicted. A label of null or "_" is unknown, a list holds the right one. For
+pictures, `shape` is [rows, columns] if the nodes are those of a grid, row by row, and `positions` is [x, y] of each
+node. Nodes of several types are given by their types:
 
     {"nodes": {"word": [[…], …], "line": […]}, "labels": {"word": ["a", …], "line": […]},
      "edges": [{"from": "word", "to": "line", "ends": [[0, 0], …], "features": [[…], …]}, …]}
@@ -77,7 +77,7 @@ class GraphReporter(TallyReporter):
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file of graphs, with as many features as those of the training data."""
         scheme = self.model.scheme
-        widths = {kind: scheme.widths[kind] for kind in scheme.widths}
+        widths = scheme.widths | {_key(pair): width for pair, width in scheme.pairs.items()}
         return read_graphs(path, reading, {"widths": widths}, gold=gold)
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
@@ -118,12 +118,8 @@ class GraphReporter(TallyReporter):
             told = np.isin(both[first], [*chosen, -1]).any(axis=1) if block.width else np.empty(0, bool)
             name, names = _pair_names(scheme, pair, tie, labels), _names(block)
             of = f" {pair[0]} – {pair[1]}" if pair != (ONE, ONE) else ""
-            weights = np.where(told, V, 0.0).ravel()
-            found = strongest(
-                weights,
-                top,
-                lambda k, name=name, names=names, first=first, n=block.width: f"{names[k // n]}: {name(first[k % n])}",
-            )
+            told_names = [f"{feature}: {name(each)}" for feature in names for each in first.tolist()]
+            found = strongest(np.where(told, V, 0.0).ravel(), top, told_names.__getitem__)
             parts[f"edges{of}, {tie}"] = Part(f"Edges{of}, {tie} pairs", found)
         return parts
 
@@ -187,10 +183,12 @@ class GraphFile(NamedTuple):
 
     def drawn(self, outputs: Sequence[Any]) -> list[Drawn]:
         """The graphs with labels, as pictures show them."""
-        return [
-            Drawn.of(str(members.get("id", self.raw.first + line + 1)), graph, members, labels, _labels(members))
-            for line, graph, members, labels in zip(self.lines, self.X, self.objects, outputs, strict=True)
-        ]
+        found = []
+        for line, graph, members, labels in zip(self.lines, self.X, self.objects, outputs, strict=True):
+            gold = None if members.get("labels") is None else _gold(self.raw, line, graph, members)
+            name = str(members.get("id", self.raw.first + line + 1))
+            found.append(Drawn.of(name, graph, members, labels, gold))
+        return found
 
 
 def read_graphs(path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool) -> Corpus:
@@ -210,7 +208,7 @@ def read_graphs(path: Source, reading: Reading, about: Mapping[str, Any], *, gol
         _check_widths(raw, number, graph, widths)
     y = None
     if gold:
-        y = [_gold(raw, number, *each) for number, *each in zip(lines, X, objects, strict=True)]
+        y = [_gold(raw, number, graph, each) for number, graph, each in zip(lines, X, objects, strict=True)]
     size = {"graphs": len(X), "nodes": sum(graph.n_nodes for graph in X)}
     return Corpus(X, y, {"format": "jsonl", "widths": dict(widths)}, size, GraphFile(raw, lines, X, objects))
 
@@ -232,7 +230,7 @@ def _graph(raw: RawText, number: int, members: dict[str, Any]) -> Graph:
     _check_rows(raw, number, '"edges"', edges)
     if features is not None:
         _check_rows(raw, number, '"edge_features"', features)
-    return graph_of((np.array(nodes, dtype=float).reshape(len(nodes), -1), edges, features), name)
+    return graph_of((np.array(nodes, dtype=float) if nodes else [], edges, features), name)
 
 
 def _typed_edges(raw: RawText, number: int, edges: Any) -> dict[tuple[str, str], Any]:
@@ -267,6 +265,18 @@ def _check_widths(raw: RawText, number: int, graph: Graph, widths: dict[str, int
         if features.shape[1] != width:
             of = f" of {shortened(kind)}" if kind else ""
             raise raw.fault(number, f"nodes{of} have {features.shape[1]} features, where others have {width}")
+    for pair, edges in graph.edges.items():
+        if len(edges.ends):
+            of = f" {shortened(' → '.join(pair))}" if pair != (ONE, ONE) else ""
+            found = 0 if edges.features is None else int(edges.features.shape[1])
+            width = widths.setdefault(_key(pair), found)
+            if found != width:
+                raise raw.fault(number, f"edges{of} have {found} features, where others have {width}")
+
+
+def _key(pair: tuple[str, str]) -> str:
+    """The name of a pair of types in facts about a file; a tab is in no name of a type."""
+    return "\t".join(pair)
 
 
 def _labels(members: dict[str, Any]) -> Any:

@@ -83,7 +83,7 @@ def _named(x: Mapping[Any, Any], name: str) -> Graph:
     if not isinstance(x.get("nodes"), Mapping) or not isinstance(x.get("edges", {}), Mapping):
         raise DataError(f'{name} must be {{"nodes": {{type: features}}, "edges": {{(type, type): edges}}}}')
     for kind in x["nodes"]:
-        if not isinstance(kind, str) or not kind:
+        if not isinstance(kind, str) or not kind or "\t" in kind:
             raise DataError(f"{name}: a type of nodes has a name, not {kind!r:.60}")
     nodes = {kind: _matrix(each, f"{name}: features of {kind!r}") for kind, each in x["nodes"].items()}
     _check_count(sum(each.shape[0] for each in nodes.values()), name)

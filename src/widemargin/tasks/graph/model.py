@@ -80,7 +80,7 @@ class GraphModel(Probable):
         return {
             "labels": len(self.labels),
             "features": features,
-            "features of edges": of_edges,
+            "edge_features": of_edges,
             "weights": len(self.weights),
         }
 

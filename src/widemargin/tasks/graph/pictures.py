@@ -16,7 +16,7 @@ from widemargin.tasks.graph.inputs import ONE, Graph, as_cells
 from widemargin.text.partial import COLLECTIONS
 
 CELL, SIZE, RADIUS, LETTER = 16.0, 260.0, 9.0, 11.0
-WRONG = "#000000"
+WRONG, PALE = "#000000", "#dfe3e8"
 ACROSS = 640.0
 
 
@@ -51,12 +51,16 @@ class Drawn(NamedTuple):
             for (one, other), each in graph.edges.items()
             for u, v in each.ends.tolist()
         ]
-        shape, positions = members.get("shape"), members.get("positions")
-        is_grid = (
-            isinstance(shape, list) and [type(n) for n in shape] == [int, int] and shape[0] * shape[1] == len(found)
-        )
-        is_grid = is_grid and ONE in graph.nodes and min(shape) > 0
-        return cls(name, found, right, tuple(shape) if is_grid else None, _places(positions, len(found)), edges)
+        shape = _shape(members.get("shape"), len(found)) if ONE in graph.nodes else None
+        return cls(name, found, right, shape, _places(members.get("positions"), len(found)), edges)
+
+
+def _shape(given: Any, n: int) -> tuple[int, int] | None:
+    """The rows and columns of a grid of n nodes; None if it is none."""
+    match given:
+        case [int(rows), int(columns)] if rows > 0 and rows * columns == n:
+            return rows, columns
+    return None
 
 
 def _places(positions: Any, n: int) -> list[tuple[float, float]]:
@@ -73,12 +77,12 @@ def _places(positions: Any, n: int) -> list[tuple[float, float]]:
 
 
 def colours_of(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for each label."""
+    """A colour for each label; of many, the first, which is the most frequent, is pale."""
     if len(labels) <= len(COLOURS):
         return dict(zip(labels, COLOURS, strict=False))
-    found = {}
-    for k, label in enumerate(labels):
-        red, green, blue = colorsys.hls_to_rgb(k / len(labels), (0.38, 0.6, 0.48)[k % 3], 0.62)
+    found = {labels[0]: PALE}
+    for k, label in enumerate(labels[1:]):
+        red, green, blue = colorsys.hls_to_rgb(k / (len(labels) - 1), (0.38, 0.6, 0.48)[k % 3], 0.62)
         found[label] = "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
     return found
 
