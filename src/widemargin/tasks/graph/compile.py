@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from widemargin._threads import count_threads
-from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector
+from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
@@ -18,7 +18,15 @@ from widemargin.structures.graph import ExactGraphs, gold_outputs, graphs
 from widemargin.tasks.graph import GraphParameters
 from widemargin.tasks.graph.features import GraphScheme, NodeCosts, compiled_graphs
 from widemargin.tasks.graph.inputs import Graph, Pair, as_cells, as_graphs
-from widemargin.tasks.graph.model import MOST_STATES, Decoded, GraphModel, as_examples, best_states, label_numbers
+from widemargin.tasks.graph.model import (
+    MOST_STATES,
+    WIDEST,
+    Decoded,
+    GraphModel,
+    as_examples,
+    best_states,
+    label_numbers,
+)
 from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
@@ -158,8 +166,40 @@ def scheme_of(parameters: GraphParameters, labels: list[Any], facts: Facts) -> G
     """The weights for these labels, types and widths."""
     if not labels:
         raise DataError("there is no labelled node to learn from")
+    states = _states(parameters, labels, facts)
+    pairs = {key[1:]: width for key, width in sorted(facts.widths.items()) if key[0] == "edges"}
+    tie = parameters.pairs
+    if tie == "auto":
+        tie = "any" if any(pairs.values()) else "symmetric"
+    one, other = (tuple(_columns(parameters, name, pairs)) for name in ("symmetric", "antisymmetric"))
+    scheme = GraphScheme(
+        len(labels),
+        int(parameters.n_states),
+        states,
+        {kind: facts.widths["nodes", kind] for kind in states},
+        pairs,
+        tie,
+        one,
+        other,
+        bool(parameters.fit_intercept),
+    )
+    if set(one) & set(other):
+        raise WidemarginError(
+            f"column {min(set(one) & set(other))} of edge features is both symmetric and antisymmetric"
+        )
+    if max(map(len, states.values())) > MOST_STATES or max(pairs.values(), default=0) > WIDEST:
+        raise UnsupportedError(f"there may be at most {MOST_STATES} states of nodes and {WIDEST:,} features of edges")
+    if scheme.n_weights == 0:
+        raise DataError("there are no features and no biases, so there is nothing to learn")
+    if scheme.n_weights > 2**31 - 1:
+        raise UnsupportedError(f"{scheme.n_weights:,} weights are too many: take fewer features, or pairs='potts'")
+    return scheme
+
+
+def _states(parameters: GraphParameters, labels: list[Any], facts: Facts) -> dict[str, LongVector]:
+    """The states of each type: those of the labels that its nodes have, or hidden ones."""
     number, hidden = {label: k for k, label in enumerate(labels)}, dict(parameters.hidden_types or {})
-    S, states = int(parameters.n_states), {}
+    S, states = int(parameters.n_states), dict[str, LongVector]()
     for kind in _types_in(facts):
         own = sorted(number[label] for of, label in facts.of_types if of == kind)
         if own and kind in hidden:
@@ -173,31 +213,7 @@ def scheme_of(parameters: GraphParameters, labels: list[Any], facts: Facts) -> G
     for kind in hidden:
         if kind not in states:
             raise DataError(f"hidden_types names {kind!r}; the types of nodes are {', '.join(map(repr, states))}")
-    pairs = {key[1:]: width for key, width in sorted(facts.widths.items()) if key[0] == "edges"}
-    tie = parameters.pairs
-    if tie == "auto":
-        tie = "any" if any(pairs.values()) else "symmetric"
-    one, other = (tuple(_columns(parameters, name, pairs)) for name in ("symmetric", "antisymmetric"))
-    scheme = GraphScheme(
-        len(labels),
-        S,
-        states,
-        {kind: facts.widths["nodes", kind] for kind in states},
-        pairs,
-        tie,
-        one,
-        other,
-        bool(parameters.fit_intercept),
-    )
-    if set(one) & set(other):
-        raise WidemarginError(
-            f"column {min(set(one) & set(other))} of edge features is both symmetric and antisymmetric"
-        )
-    if scheme.n_weights == 0:
-        raise DataError("there are no features and no biases, so there is nothing to learn")
-    if scheme.n_weights > 2**31 - 1:
-        raise UnsupportedError(f"{scheme.n_weights:,} weights are too many: take fewer features, or pairs='potts'")
-    return scheme
+    return states
 
 
 def _columns(parameters: GraphParameters, name: str, pairs: dict[Pair, int]) -> list[int]:

@@ -116,9 +116,27 @@ class GraphScheme(NamedTuple):
 
     @property
     def n_weights(self) -> int:
-        """How many weights there are."""
-        nodes, edges = self.blocks()
-        return max(block.end for block in [*nodes.values(), *edges.values()])
+        """How many weights there are; counted, since a damaged file may claim more than fit into memory."""
+        total = sum((self.widths[kind] + self.intercept) * len(states) for kind, states in self.states.items())
+        for pair, width in self.pairs.items():
+            plain, same = self._plain_tie(pair), pair[0] == pair[1]
+            of_tie: dict[Tie, int] = {
+                "symmetric": len(set(self.symmetric)),
+                "antisymmetric": len(set(self.antisymmetric)),
+            }
+            if not same:
+                of_tie = {}
+            rest = width - sum(of_tie.values()) + (self.intercept or width == 0)
+            of_tie[plain] = of_tie.get(plain, 0) + rest
+            total += sum(n * self._n_columns(tie, pair) for tie, n in of_tie.items())
+        return total
+
+    def _n_columns(self, tie: Tie, pair: Pair) -> int:
+        left, right = self.states[pair[0]], self.states[pair[1]]
+        n = len(left)
+        if tie == "potts":
+            return int(np.isin(left, right).any())
+        return {"any": n * len(right), "symmetric": n * (n + 1) // 2, "antisymmetric": n * (n - 1) // 2}[tie]
 
     def fault(self) -> str:
         """What is wrong with a scheme read from a file; empty if nothing is."""

@@ -320,10 +320,13 @@ def _plain_labels(labels: Any) -> Any:
 def label_counts(given: Sequence[Graph], y: Any, outputs: Sequence[Any], *, hidden: Sequence[str]) -> Counter[Any]:
     """The counts for `counted_evaluation`; counts of several pieces of data can be added."""
     counts: Counter[Any] = Counter()
-    for graph, gold, found in zip(given, y, outputs, strict=True):
+    for graph, gold, output in zip(given, y, outputs, strict=True):
         types = sorted((kind for kind in graph.nodes if kind not in hidden), key=lambda kind: (len(kind), kind))
         labelled = graph._replace(nodes={kind: graph.nodes[kind] for kind in types})
         cells = as_cells([labelled], [gold], types)[0]
+        found = output
+        if isinstance(output, Mapping):
+            found = {kind: labels for kind, labels in output.items() if kind not in hidden}
         predicted = [None if p is None else str(p) for p in as_cells([labelled], [found], types)[0]]
         right = [_is_right(g, p) for g, p in zip(cells, predicted, strict=True)]
         _count_labels(counts, cells, predicted, right)

@@ -64,7 +64,7 @@ def graph_of(x: Any, name: str) -> Graph:
     """A graph in any of the forms, checked; errors call it `name`."""
     if isinstance(x, Mapping):
         return _named(x, name)
-    if hasattr(x, "nodes") and hasattr(x, "edges"):
+    if not isinstance(x, tuple) and hasattr(x, "nodes") and hasattr(x, "edges"):
         raise DataError(f"{name} is a graph of networkx; widemargin.graphs.from_networkx makes X and y of such graphs")
     if not isinstance(x, tuple | list) or len(x) not in (2, 3):
         raise DataError(
@@ -188,11 +188,19 @@ def _cells(graph: Graph, given: Any, types: Sequence[str], i: int) -> Iterator[C
                 raise DataError(f"graph {i} has labels of {kind!r:.60}, but no such nodes")
         for kind, n in counts.items():
             yield from _of_type(_flat(given[kind], i), n, i, kind) if kind in given else [None] * n
-    elif len(counts) > 1 and isinstance(given, list | tuple) and len(given) == len(counts) < graph.n_nodes:
+    elif ONE not in graph.nodes and isinstance(given, list | tuple) and _are_by_type(given, list(counts.values())):
         for labels, (kind, n) in zip(given, counts.items(), strict=True):
             yield from _of_type(_flat(labels, i), n, i, kind) if labels is not None else [None] * n
     else:
         yield from _of_type(_flat(given, i), graph.n_nodes, i, ONE)
+
+
+def _are_by_type(given: Sequence[Any], counts: list[int]) -> bool:
+    """Whether these are the labels of each type, rather than of each node."""
+    if len(given) != len(counts):
+        return False
+    sized = zip(given, counts, strict=True)
+    return all(each is None or (isinstance(each, list | tuple | np.ndarray) and len(each) == n) for each, n in sized)
 
 
 def _flat(given: Any, i: int) -> list[Any]:

@@ -17,7 +17,9 @@ from widemargin.tasks.answers import Probable, above_least
 from widemargin.tasks.graph.features import TIES, Compiled, GraphScheme, NodeCosts, compiled_graphs, states_in
 from widemargin.tasks.graph.inputs import Graph, as_graphs
 
-MOST_STATES = 10_000
+MOST_STATES, WIDEST = 2_000, 10_000_000
+"""The most states of a type of nodes, and the most features of edges."""
+STATES = many(whole(at_least=-MOST_STATES, at_most=MOST_STATES**2), at_least=1, at_most=MOST_STATES)
 INFERENCE: tuple[Inference, ...] = get_args(Inference)
 
 
@@ -55,8 +57,8 @@ class GraphModel(Probable):
     fields: ClassVar[Fields] = {
         "labels": names(str, int, at_least=1),
         "n_states": whole(at_least=1, at_most=MOST_STATES),
-        "types": many(row(text(), whole(at_least=0, at_most=2**31 - 1), many(whole(), at_least=1)), at_least=1),
-        "pairs": many(row(text(), text(), whole(at_least=0, at_most=2**31 - 1))),
+        "types": many(row(text(), whole(at_least=0, at_most=2**31 - 1), STATES), at_least=1),
+        "pairs": many(row(text(), text(), whole(at_least=0, at_most=WIDEST))),
         "tie": one_of(*TIES),
         "symmetric": many(whole(at_least=0)),
         "antisymmetric": many(whole(at_least=0)),
