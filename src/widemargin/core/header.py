@@ -43,11 +43,11 @@ class Place(NamedTuple):
 
     def wrong(self, value: Any, wanted: str) -> ModelFileError:
         """The error that the value here is not the wanted one."""
-        return self.damaged(f"{_cut(self.field) or 'its header'} is {_cut(_SHORT.repr(value))}, not {wanted}")
+        return self.damaged(f"{_shorten(self.field) or 'its header'} is {_shorten(_SHORT.repr(value))}, not {wanted}")
 
     def missing(self) -> ModelFileError:
         """The error that this field is missing."""
-        return self.damaged(f"it has no {_cut(self.field)}")
+        return self.damaged(f"it has no {_shorten(self.field)}")
 
 
 Field: TypeAlias = Callable[[Any, Place], Any]
@@ -239,5 +239,5 @@ def _is_float(value: float, finite: bool) -> bool:
         return False
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 80 else text[:79] + "…"

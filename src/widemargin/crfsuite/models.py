@@ -94,7 +94,7 @@ def _emission(
     for t in range(len(counts)):
         for _ in range(counts[t]):
             number = number_of(keys[k], slots, numbers, size)
-            if number >= 0:
+            if number >= 0:  # names that training never saw have no weights
                 row.indices[0] = number
                 if len(values) > 0:
                     row.values[0] = values[k]
@@ -182,7 +182,7 @@ class OpenModel(NamedTuple):
     file: ChainFile | None = None
     model: Any = None
 
-    def described(self) -> tuple[ChainFile, LcrfHeader]:
+    def contents(self) -> tuple[ChainFile, LcrfHeader]:
         """The model as the contents of a CRFsuite file, and the header of that file."""
         if self.file is not None and self.layout is not None:
             return self.file, self.layout
@@ -223,7 +223,7 @@ def _layout(content: bytes) -> LcrfHeader:
     return LcrfHeader(*HEADER.unpack(content[: HEADER.size]))
 
 
-MOST, LARGEST, SETTLED = 4, 1 << 25, 2 * 10**9
+MOST, LARGEST, LEAST_AGE = 4, 1 << 25, 2 * 10**9
 """The most models to keep, the largest file in bytes, and the least age of a file in nanoseconds."""
 
 _recent: OrderedDict[tuple[int, ...], Any] = OrderedDict()
@@ -236,7 +236,7 @@ def recent(about: os.stat_result, read: Callable[[], Any]) -> Any:
     milliseconds, so a recent file may change without a visible trace: it is always read. Models of large files are not
     kept; of all others, the latest few are.
     """
-    if about.st_size > LARGEST or time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < SETTLED:
+    if about.st_size > LARGEST or time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < LEAST_AGE:
         return read()
     key = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
     model = _recent.pop(key, None)

@@ -5,8 +5,8 @@ read in pieces of about `SIZE` bytes. From a pipe or a terminal, a piece is all 
 complete. So a program that writes a sentence and waits gets its answer, and one that writes fast gets large pieces.
 
 The texts of all pieces, end to end, are the text of the file. The last piece may hold no unit: only the text after the
-last unit, or nothing. Facts about a whole file (`RawText.judge_once`), such as the number of columns, come from the first
-piece.
+last unit, or nothing. Facts about a whole file (`RawText.judge_once`), such as the number of columns, come from the
+first piece.
 """
 
 import os

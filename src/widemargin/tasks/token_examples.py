@@ -16,7 +16,7 @@ import numpy as np
 
 from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.problem import predict
-from widemargin.core.sparse import Rows, boundaries, compressed, expanded, taken
+from widemargin.core.sparse import Rows, boundaries, compressed, expanded, take_rows
 from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.examples import Partial, WithBestK, WithHull, WithSums, WithThrough, WithWorst
@@ -346,7 +346,7 @@ class LabelCounts:
     def _of_groups(self, places: LongVector, groups: IntVector | LongVector, n_groups: int) -> FloatMatrix:
         used = self.useful[places]
         numbers = self.truth[places[used]]
-        found = taken(self.shares, numbers)
+        found = take_rows(self.shares, numbers)
         at = np.repeat(groups[used].astype(np.int64), self.sizes[numbers]) * self.n_labels + found.indices
         counts: FloatMatrix = np.bincount(at, found.values, n_groups * self.n_labels).astype(np.float64)
         return counts.reshape(n_groups, self.n_labels)

@@ -17,7 +17,15 @@ from widemargin.files.formats import FORMATS, guess
 from widemargin.files.jsonlines import LABEL_KEYS
 from widemargin.files.pieces import Cut, pieces
 from widemargin.files.raw import RawText, Source
-from widemargin.metrics import Scores, confused, counted, quotient, scores_of_pairs, sequences_right, span_counts
+from widemargin.metrics import (
+    Scores,
+    confusion_counts,
+    quotient,
+    scores_from_counts,
+    scores_of_pairs,
+    sequences_right,
+    span_counts,
+)
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
 from widemargin.tasks.answers import AnswerLimits
@@ -248,7 +256,7 @@ def label_counts(
     counts[UNKNOWN] = sum(label is None for labels in gold for label in labels)
     if are_partial(gold):
         gold, predicted = known_runs(gold, predicted)
-    counts |= Counter({(PAIR, *pair): count for pair, count in confused(gold, predicted).items()})
+    counts |= Counter({(PAIR, *pair): count for pair, count in confusion_counts(gold, predicted).items()})
     if is_bio({*(label for labels in gold for label in labels), *known}):
         for what, found in zip(
             SPANS, span_counts(list(map(spans_in, gold)), list(map(spans_in, predicted))), strict=True
@@ -268,9 +276,9 @@ def counted_evaluation(
         counts[label] += count
     spans = is_bio({*counts, *known})
     of_spans = ({key[1]: count for key, count in found.items() if key[0] == what} for what in SPANS)
-    scores: Scores = counted(*of_spans) if spans else scores_of_pairs(pairs)
+    scores: Scores = scores_from_counts(*of_spans) if spans else scores_of_pairs(pairs)
     right = quotient(sum(count for (g, p), count in pairs.items() if g == p), sum(pairs.values()))
-    confused = _confusions(pairs)
+    confusions = _confusions(pairs)
     unseen = {label: counts[label] for label in sorted(counts.keys() - set(known))}
     results = {
         "accuracy": right,
@@ -278,7 +286,7 @@ def counted_evaluation(
         "scored": "spans" if spans else "labels",
         **overall(scores.micro),
         "by_type": plain(scores.by_label),
-        "confusions": confused,
+        "confusions": confusions,
         "unseen_labels": unseen,
         **({"not_scored": unknown} if unknown else {}),
         **({"calibration": dict(calibration)} if calibration else {}),
@@ -293,8 +301,8 @@ def counted_evaluation(
         facts.append(("expected calibration error", errors))
     heading, of = ("Spans by type", "type") if spans else ("Tokens by label", "label")
     tables = [score_table(heading, of, by_support(scores.by_label), MOST_TYPES)]
-    if confused:
-        rows = [[each["gold"], each["predicted"], f"{each['count']:,}"] for each in confused]
+    if confusions:
+        rows = [[each["gold"], each["predicted"], f"{each['count']:,}"] for each in confusions]
         tables.append(Table("Most frequent confusions", ["gold", "predicted", "tokens"], rows))
     if unseen:
         rows = [[name, f"{count:,}"] for name, count in unseen.items()]

@@ -223,7 +223,7 @@ def _run(
     **options: Any,
 ) -> Trained:
     problem = plan.problem(compiled.examples, compiled.sample_weight)
-    if compiled.examples.n_examples and not len(problem.weighted):
+    if compiled.examples.n_examples and not len(problem.weighted_examples):
         raise DataError("every example has the weight 0, so there is nothing to learn from")
     options |= {"stop": plan.stop, "callbacks": callbacks, "seed": plan.seed}
     return loop(problem, plan.solver, score=compiled.score, **options)

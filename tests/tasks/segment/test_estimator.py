@@ -132,7 +132,7 @@ def test_an_estimator_as_scikit_learn_wants_it():
         ({"segment_features": ["sting"]}, "no segment feature 'sting'"),
         ({"precision": {"moon": 1.0}}, "precision names the label 'moon'"),
         ({"templates": ["transition:lower"]}, "'transition:lower' describes pairs of labels"),
-        ({"dev_metric": "bleu"}, "there is no scorer 'bleu'"),
+        ({"dev_metric": "bleu"}, "dev_metric must be 'f1', 'accuracy' or 'sequence_accuracy', not 'bleu'"),
     ],
 )
 def test_wrong_parameters_are_named(options, complaint):

@@ -9,7 +9,7 @@ from widemargin.files.document import Document
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Question, compared, listed
+from widemargin.report.explain import Explanation, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.explain import SpanExplainer
@@ -74,8 +74,8 @@ class BracketReporter(TreeReporter):
         explainer, (words,) = SpanExplainer(self.model, X), X.sequences("word")
         if question.span is not None:
             begin, end = question.span
-            return compared(*explainer.options(explainer.alternative(begin - 1, end, question.label)))
-        return listed(
+            return compare_options(*explainer.options(explainer.alternative(begin - 1, end, question.label)))
+        return list_parts(
             (f"{begin + 1}:{end} {label}: {' '.join(words[begin:end])}", margin, instead)
             for (begin, end, label), margin, instead in explainer.margins()
         )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from widemargin.errors import DataError
 from widemargin.files.brackets import retag
-from widemargin.metrics import Score, Scores, counted, quotient
+from widemargin.metrics import Score, Scores, quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
 from widemargin.text.trees import Tree
@@ -72,7 +72,7 @@ def bracket_scores(
             for bracket, n in each.items():
                 counts[bracket.label] += n
         exact += g_brackets == p_brackets
-    scores: Scores = counted(right, found, wanted)
+    scores: Scores = scores_from_counts(right, found, wanted)
     return BracketScores(scores.by_label, scores.micro, quotient(exact, len(gold)))
 
 

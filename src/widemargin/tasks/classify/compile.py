@@ -11,7 +11,7 @@ import numpy as np
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
-from widemargin.core.sparse import Matrix, Rows, binary, taken
+from widemargin.core.sparse import Matrix, Rows, binary, take_rows
 from widemargin.errors import DataError
 from widemargin.structures.label_rows import LabelRows
 from widemargin.tasks.classify import ClassifierParameters, LinearParameters, MultilabelParameters
@@ -215,7 +215,7 @@ def merge_equal_examples(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix,
     order = np.array(sorted(kept.tolist(), key=keys.__getitem__))
     first = np.flatnonzero([k == 0 or keys[order[k]] != keys[order[k - 1]] for k in range(len(order))])
     distinct = order[first]
-    return Matrix(taken(rows, distinct), X.width), labels[distinct], np.add.reduceat(weight[order], first)
+    return Matrix(take_rows(rows, distinct), X.width), labels[distinct], np.add.reduceat(weight[order], first)
 
 
 def _check_lengths(features: Rows, gold: IntVector | IntMatrix) -> None:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.core.sparse import NO_ROWS, Matrix, entries_of, taken
+from widemargin.core.sparse import NO_ROWS, Matrix, entries_of, take_rows
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.files.svmlight import SvmlightData, cut, parse
-from widemargin.metrics import counted, quotient
+from widemargin.metrics import quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.files import Files, Likeness, TallyReporter, time_call
@@ -100,7 +100,7 @@ class LinearReporter(TallyReporter):
         n = corpus.size["examples"]
         if not 1 <= number <= n:
             raise WidemarginError(f"there is no example {number} in a file of {n}")
-        return corpus._replace(X=corpus.X._replace(rows=taken(corpus.X.rows, np.array([number - 1]))), y=None)
+        return corpus._replace(X=corpus.X._replace(rows=take_rows(corpus.X.rows, np.array([number - 1]))), y=None)
 
     def answer(self, X: Any, question: Question) -> Explanation:
         """Why an example has its class and not the named one; without a name, its margin over the runner-up."""
@@ -108,11 +108,11 @@ class LinearReporter(TallyReporter):
         labels, (scores,) = list(map(str, model.labels)), model.scores(X)
         best, *rest = np.argsort(-scores, kind="stable").tolist()
         if question.label is None:
-            return listed([(labels[best], float(scores[best] - scores[rest[0]]), labels[rest[0]])])
+            return list_parts([(labels[best], float(scores[best] - scores[rest[0]]), labels[rest[0]])])
         if question.label not in labels or question.label == labels[best]:
             known = ", ".join(repr(labels[each]) for each in sorted(rest))
             raise WidemarginError(f"the class is {labels[best]!r}; compare it with one of {known}")
-        return compared(self._option(X, best), self._option(X, labels.index(question.label)))
+        return compare_options(self._option(X, best), self._option(X, labels.index(question.label)))
 
     def _option(self, X: Any, label: int) -> Option:
         model = self.model
@@ -183,7 +183,7 @@ def counted_evaluation(
 ) -> Evaluation:
     """How many labels are right, by the counts of `class_counts`."""
     by_kind = ({key[1]: n for key, n in counts.items() if key[0] == what} for what in LABELS)
-    scores = counted(*by_kind)
+    scores = scores_from_counts(*by_kind)
     right = quotient(counts[RIGHT], counts[EXAMPLES])
     results: dict[str, Any] = {"accuracy": right, **overall(scores.micro), "by_label": plain(scores.by_label)}
     facts = [("accuracy", share(right) + (" of the sets are all right" if several else ""))]

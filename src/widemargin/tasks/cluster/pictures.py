@@ -10,9 +10,9 @@ from widemargin.clusterings import clusters_of
 from widemargin.core.sparse import entries_of
 from widemargin.errors import WidemarginError
 from widemargin.report import svg
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.svg import Picture, number
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 from widemargin.structures.forest import Documents
 from widemargin.tasks.cluster.features import Pairs
 from widemargin.tasks.clusters import COLOURS, larger_clusters
@@ -56,7 +56,7 @@ def cluster_lines(items: Sequence[str], clusters: Sequence[int]) -> list[str]:
         last = len(members) - 1
         for place, item in enumerate(members):
             joint = "─" if last == 0 else "┬" if place == 0 else "╰" if place == last else "├"
-            lines.append(f"{joint}─ {shown(items[item])}")
+            lines.append(f"{joint}─ {printable(items[item])}")
     return lines
 
 
@@ -136,7 +136,7 @@ def _underline(
 def _text_at(x: float, y: float, text: str, *, size: float = SIZE, colour: str = svg.INK) -> str:
     return (
         f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{colour}" text-anchor="start">'
-        f"{escape(shown(text))}</text>\n"
+        f"{escape(printable(text))}</text>\n"
     )
 
 
@@ -150,13 +150,13 @@ def explain_pairs(model: "ClusterModel", X: Any, question: Question) -> Explanat
         outputs: Any = examples.decode(model.weights, one)
         joined = examples.structure.flags(examples.sizes, outputs)
         found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
-        return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
+        return list_parts((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
     i, j = sorted(question.span)
     (at, *_) = [*np.flatnonzero((documents.first == i - 1) & (documents.second == j - 1)).tolist(), None]
     if at is None:
         raise WidemarginError(f"{i} and {j} are not a pair of items of the document, which has {len(items)}")
     linked, apart = _option(model, documents, items, at), Option("apart", [])
-    return compared(linked, apart) if linked.score > 0.0 else compared(apart, linked)
+    return compare_options(linked, apart) if linked.score > 0.0 else compare_options(apart, linked)
 
 
 def _option(model: "ClusterModel", documents: Documents, items: Sequence[str], pair: int) -> Option:

@@ -17,9 +17,9 @@ import numpy as np
 from widemargin._types import FloatVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.svg import web_page
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 from widemargin.tasks.clusters import COLOURS, larger_clusters
 from widemargin.tasks.coreference.examples import link_features
 from widemargin.tasks.coreference.features import MEASURES, LinkExtractor, measures_of, mention_columns
@@ -67,7 +67,7 @@ def text_lines(X: Sequence[Mentions], outputs: Sequence[Sequence[int]]) -> str:
     lines = []
     for document, entities in zip(X, outputs, strict=True):
         if document.name:
-            lines.append(shown(document.name))
+            lines.append(printable(document.name))
         lines += [*_lines(document, entities, coloured=coloured), ""]
     return "\n".join(lines)
 
@@ -96,7 +96,7 @@ def _lines(document: Mentions, entities: Sequence[int], *, coloured: bool = Fals
         codes.pop()  # the mention around this one, if any, goes on in its own colour
         return f"]{number if piece.is_last else '…'}" + (f"\x1b[{codes[-1] if codes else 0}m" if coloured else "")
 
-    return _sentences(document, entities, begin, end, shown)
+    return _sentences(document, entities, begin, end, printable)
 
 
 def _section(document: Mentions, entities: Sequence[int]) -> str:
@@ -115,8 +115,8 @@ def _section(document: Mentions, entities: Sequence[int]) -> str:
             return "</span>"
         return f'<b style="color:{COLOURS[(number - 1) % len(COLOURS)]}">{number}</b></span>'
 
-    written = _sentences(document, entities, begin, end, lambda word: escape(shown(word)))
-    return f"<h2>{escape(shown(document.name))}</h2>\n" + "".join(f"<p>{sentence}</p>\n" for sentence in written)
+    written = _sentences(document, entities, begin, end, lambda word: escape(printable(word)))
+    return f"<h2>{escape(printable(document.name))}</h2>\n" + "".join(f"<p>{sentence}</p>\n" for sentence in written)
 
 
 def _numbers(entities: Sequence[int]) -> dict[int, int]:
@@ -221,8 +221,8 @@ def explain_links(model: "CoreferenceModel", X: Sequence[Mentions], question: Qu
             raise WidemarginError(f"{a + 1} and {m + 1} are not two mentions of the document, which has {len(X[0])}")
         return _comparison(model, votes, m, a)
     if model.decoder == "forest":
-        return listed(_list_forest(model, votes))
-    return listed(_list_choices(votes))
+        return list_parts(_list_forest(model, votes))
+    return list_parts(_list_choices(votes))
 
 
 def _comparison(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Explanation:
@@ -230,9 +230,9 @@ def _comparison(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> 
     asked = votes.option(m, a)
     if model.decoder == "forest":
         apart = Option(f"{votes.name(a)}, {votes.name(m)}: {APART}", [])
-        return compared(asked, apart) if asked.score > 0.0 else compared(apart, asked)
+        return compare_options(asked, apart) if asked.score > 0.0 else compare_options(apart, asked)
     best, other = (votes.new(m) if back == 0 else votes.option(m, m - back) for _, back in votes.choices(m)[:2])
-    return compared(best, other if best.name == asked.name else asked)
+    return compare_options(best, other if best.name == asked.name else asked)
 
 
 def _list_choices(votes: LinkVotes) -> Iterator[tuple[str, float, str]]:

@@ -12,7 +12,7 @@ from widemargin.files.document import Document
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Question, compared, listed
+from widemargin.report.explain import Explanation, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.files import Files, Likeness, TallyReporter, open_tokens, size_of, time_call
 from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, arcs, as_dependencies
@@ -97,13 +97,13 @@ class ParseReporter(TreeReporter, TallyReporter):
         if token is None:
             margins = explainer.margins(model.examples(X).part_scores(model.w, 0))
             parts = zip(arcs_lines(words, arcs), margins, strict=True)
-            return listed(
+            return list_parts(
                 (line, margin, explainer.name_of(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
             )
         if not 1 <= token <= len(words):
             raise WidemarginError(f"there is no token {token} in a sentence of {len(words)}")
         other = explainer.alternative(token, question.head, question.label)
-        return compared(explainer.option(token, arcs[token - 1]), explainer.option(token, other))
+        return compare_options(explainer.option(token, arcs[token - 1]), explainer.option(token, other))
 
 
 class ParseFiles(Files):

@@ -9,7 +9,7 @@ from widemargin.core.sparse import Rows, entries_of
 from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.strongest import (
     Part,
@@ -114,7 +114,7 @@ class LabelExplainer:
         """Compare the label of a token with another; without a token, list all labels with their margins."""
         if question.token is None:
             ahead = self._margins.of_labels().tolist()
-            return listed(
+            return list_parts(
                 (self._spell(t, code), ahead[t], self._labels[self._rival(t)])
                 for t, code in enumerate(self._codes.tolist())
             )
@@ -131,7 +131,7 @@ class LabelExplainer:
             raise WidemarginError(
                 f"token {question.token} is predicted to be {self._labels[other]}; name another label"
             )
-        return compared(self._option(t, chosen), self._option(t, other))
+        return compare_options(self._option(t, chosen), self._option(t, other))
 
     def _rival(self, t: int) -> int:
         """The label other than the predicted one with the best max-marginal."""
