@@ -163,7 +163,7 @@ class GraphModel(Probable):
 
     # Its file.
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """The same model: features are columns of the user's matrices, and few."""
         return self
 
