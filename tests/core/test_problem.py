@@ -93,7 +93,7 @@ def test_no_examples_at_all():
 
 @pytest.mark.parametrize("C", [0, -1.0, float("nan"), float("inf"), 10**400, 1j, "1", True])
 def test_a_bad_trade_off(C):
-    with pytest.raises(WidemarginError, match="C must be a positive number, not"):
+    with pytest.raises(WidemarginError, match="C must be a number above 0, not"):
         problem("chain", C=C)
 
 

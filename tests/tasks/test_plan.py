@@ -6,6 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from widemargin import SequenceTagger
+from widemargin.core.checks import Range
 from widemargin.core.stop import Stop
 from widemargin.crfsuite.algorithms import parameters_of, plan_of
 from widemargin.errors import WidemarginError
@@ -91,14 +92,14 @@ DECLARED = {
     (kind.parameters, field.name): field
     for _, kind in kinds()
     for field in fields(kind.parameters)
-    if get_origin(field.type) is Literal or field.metadata["least"] is not None or field.metadata["above"] is not None
+    if get_origin(field.type) is Literal or field.metadata["range"] != Range()
 }
 
 
 @pytest.mark.parametrize(("cls", "name"), DECLARED, ids=lambda each: getattr(each, "__name__", each))
 def test_values_beyond_what_a_parameter_declares_are_refused(cls, name):
     about = DECLARED[cls, name]
-    least, above, most = (about.metadata[limit] for limit in ("least", "above", "most"))
+    least, above, most, _ = about.metadata["range"]
     if get_origin(about.type) is Literal:
         right, wrong = get_args(about.type), ["no such thing", None]
     else:

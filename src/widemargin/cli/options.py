@@ -215,8 +215,9 @@ def _by_type(field: "Field[Any]", flag: str) -> dict[str, Any]:
             "type": click.Choice(list(back)),
             "callback": lambda ctx, param, value: back.get(str(value)),
         }
-    if kind is int and field.metadata["least"] is not None:
-        return {"type": click.IntRange(field.metadata["least"], field.metadata["most"])}
+    limits = field.metadata["range"]
+    if kind is int and limits.least is not None:
+        return {"type": click.IntRange(limits.least, limits.most)}
     return {"type": kind} if kind in (int, float) else {}
 
 

@@ -35,21 +35,51 @@ def is_number(value: Any) -> bool:
         return False
 
 
+class Range(NamedTuple):
+    """Numbers of at least `least`, above `above`, at most `most` and below `below`; None sets no limit."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in the range; NaN is in none with a limit."""
+        low = (self.least is None or value >= self.least) and (self.above is None or value > self.above)
+        return low and (self.most is None or value <= self.most) and (self.below is None or value < self.below)
+
+    def __str__(self) -> str:
+        """The range in words that follow "a number".
+
+        >>> print(f"a number{Range(1, most=3)}, a number{Range(above=0.0, most=0.5)}, a number{Range()}")
+        a number from 1 to 3, a number above 0 and at most 0.5, a number
+        """
+        if self.least is not None and self.most is not None:
+            return f" from {_spell(self.least)} to {_spell(self.most)}"
+        words = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
+        said = [f" {word} {_spell(limit)}" for word, limit in words.items() if limit is not None]
+        return " and".join(said).replace(" and of at", " and at")
+
+
+def _spell(limit: float) -> str:
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
+
+
 def number(
     default: float | None,
     *,
-    least: float = 0.0,
+    least: float | None = None,
     above: float | None = None,
-    most: float = np.inf,
-    below: float = np.inf,
+    most: float | None = None,
+    below: float | None = None,
     may_be_infinite: bool = False,
 ) -> Any:
-    """A field with a range: `least` ≤ value ≤ `most`, `above` < value < `below`; whole if its type is int.
+    """A field with a `Range`, of at least 0 unless given a lower limit; whole if its type is int.
 
     ∞ is allowed only if it `may_be_infinite`.
     """
-    limits = {"least": least, "above": above, "most": most, "below": below, "may_be_infinite": may_be_infinite}
-    return field(default=default, metadata=limits)
+    limits = Range(0 if least is None and above is None else least, above, most, below)
+    return field(default=default, metadata={"range": limits, "may_be_infinite": may_be_infinite})
 
 
 def choice(default: str | None, *others: str) -> Any:
@@ -63,31 +93,25 @@ def check_declared(of: Any, called: str = "{}") -> None:
     The message calls the field `called`, with its name for {}.
     """
     for each in fields(of):
-        if not each.metadata.keys() & {"least", "choices"}:
+        if not each.metadata.keys() & {"range", "choices"}:
             continue
         value, name = getattr(of, each.name), called.format(each.name)
         if value is None and (each.default is None or "None" in str(each.type)):
             continue
-        if "least" in each.metadata:
+        if "range" in each.metadata:
             _check_number(name, each, value)
         elif value not in each.metadata["choices"]:
             raise WidemarginError(f"{name} must be one of {', '.join(each.metadata['choices'])}, not {value!r}")
 
 
 def _check_number(name: str, declared: "Field[Any]", value: Any) -> None:
-    whole, about = "int" in str(declared.type), declared.metadata
-    if about["may_be_infinite"] and isinstance(value, float | np.floating) and value == np.inf:
+    whole, limits = "int" in str(declared.type), declared.metadata["range"]
+    endless = isinstance(value, float | np.floating) and value == np.inf
+    if endless and declared.metadata["may_be_infinite"]:
         return
     fits = is_number(value) and (not whole or isinstance(value, int | np.integer))
-    fits = fits and (value >= about["least"] if about["above"] is None else value > about["above"])
-    if fits and value <= about["most"] and value < about["below"]:
-        return
-    kind = "whole number" if whole else "number"
-    least = f"at least {about['least']:g}" if about["above"] is None else f"more than {about['above']:g}"
-    limit = f" and at most {about['most']:g}" if np.isfinite(about["most"]) else ""
-    limit += f" and less than {about['below']:g}" if np.isfinite(about["below"]) else ""
-    wanted = f"positive {kind}" if about["above"] == 0.0 and not limit else f"{kind} of {least}{limit}"
-    raise WidemarginError(f"{name} must be a {wanted}, not {value!r}")
+    if not (fits and limits.holds(value)):
+        raise WidemarginError(f"{name} must be a {'whole ' * whole}number{limits}, not {value!r}")
 
 
 def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:

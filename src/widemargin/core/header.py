@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from reprlib import Repr
 from typing import Any, NamedTuple, TypeAlias
 
+from widemargin.core.checks import Range
 from widemargin.errors import ModelFileError
 
 DEEPEST = 100
@@ -82,17 +83,16 @@ def whole(*, at_least: int | None = None, at_most: int | None = None) -> Field:
         ...
     widemargin.errors.ModelFileError: the model a.wm is damaged: hash_bits is 0, not a whole number of at least 1
     """
-    return _that(
-        lambda value: type(value) is int and _within(value, at_least, at_most),
-        "a whole number" + _range(at_least, at_most),
-    )
+    limits = Range(at_least, most=at_most)
+    return _that(lambda value: type(value) is int and limits.holds(value), f"a whole number{limits}")
 
 
 def number(*, at_least: float | None = None, at_most: float | None = None, finite: bool = True) -> Field:
     """A number; with `finite` False also NaN and infinities."""
+    limits = Range(at_least, most=at_most)
     return _that(
-        lambda value: type(value) in (int, float) and _is_float(value, finite) and _within(value, at_least, at_most),
-        f"a {'finite ' * finite}number" + _range(at_least, at_most),
+        lambda value: type(value) in (int, float) and _is_float(value, finite) and limits.holds(value),
+        f"a {'finite ' * finite}number{limits}",
     )
 
 
@@ -123,9 +123,10 @@ def optional(field: Field) -> Field:
 
 def many(field: Field, *, at_least: int = 0, at_most: int | None = None) -> Field:
     """A list with these values."""
+    limits = Range(at_least or None, most=at_most)
     a_list = _that(
-        lambda value: isinstance(value, list) and _within(len(value), at_least, at_most),
-        "a list" + _range(at_least or None, at_most) + (" values" if at_least or at_most is not None else ""),
+        lambda value: isinstance(value, list) and limits.holds(len(value)),
+        f"a list{limits}{' values' * (limits != Range())}",
     )
 
     def read(value: Any, place: Place) -> Any:
@@ -217,18 +218,6 @@ def check_depth(header: Any, place: Place) -> None:
         if not level:
             return
     raise place.damaged(f"its header nests deeper than {DEEPEST}")
-
-
-def _within(value: float, at_least: float | None, at_most: float | None) -> bool:
-    return (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
-
-
-def _range(at_least: float | None, at_most: float | None) -> str:
-    if at_least is not None and at_most is not None:
-        return f" from {at_least} to {at_most}"
-    if at_least is not None:
-        return f" of at least {at_least}"
-    return "" if at_most is None else f" of at most {at_most}"
 
 
 def _is_float(value: float, finite: bool) -> bool:

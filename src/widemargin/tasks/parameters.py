@@ -13,6 +13,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 from widemargin.core import Loss, Penalty
+from widemargin.core.checks import Range
 from widemargin.errors import WidemarginError
 from widemargin.text import KEY_BITS
 
@@ -63,7 +64,7 @@ def parameter(
     """
     texts = {"text": text, "in_python": in_python, "on_command_line": on_command_line}
     form = {"option": option, "given_as": given_as, "metavar": metavar}
-    return field(default=default, metadata={**texts, **form, "least": least, "above": above, "most": most}, **more)
+    return field(default=default, metadata={**texts, **form, "range": Range(least, above, most)}, **more)
 
 
 def table_bits(default: int) -> Any:
@@ -154,7 +155,7 @@ PLAIN: dict[str, tuple[Any, str]] = {
     "Mapping": (Mapping, "a dict"),
 }
 """For each declared type, the types that values may have, and their name in messages."""
-NUMBERS, LIMITS = ("int", "float"), ("least", "above", "most")
+NUMBERS = ("int", "float")
 
 
 def check_parameters(parameters: Any) -> None:
@@ -166,14 +167,14 @@ def check_parameters(parameters: Any) -> None:
     for each in fields(parameters):
         given = getattr(parameters, each.name)
         value = given.item() if getattr(given, "ndim", None) == 0 and hasattr(given, "item") else given
-        choices, kinds = _choices(each.type), _alternatives(each.type)
+        choices, kinds, limits = _choices(each.type), _alternatives(each.type), each.metadata.get("range", Range())
         if choices:
             fits = any(type(value) is type(one) and value == one for one in choices)
         else:
             endless = isinstance(value, int) and value.bit_length() > MOST_BITS
-            fits = each.name == "solver" or (not endless and any(_fits(value, kind, each.metadata) for kind in kinds))
+            fits = each.name == "solver" or (not endless and any(_fits(value, kind, limits) for kind in kinds))
         if not fits:
-            wanted = list(map(repr, choices)) or [_in_words(kind, each.metadata) for kind in kinds]
+            wanted = list(map(repr, choices)) or [_in_words(kind, limits) for kind in kinds]
             spelt = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
             raise WidemarginError(f"{each.name} must be {spelt}, not {value!r:.60}")
 
@@ -199,7 +200,7 @@ def _alternatives(kind: Any) -> list[str]:
     return [str(kind) if get_origin(kind) else kind.__name__]
 
 
-def _fits(value: Any, name: str, limits: Mapping[str, Any]) -> bool:
+def _fits(value: Any, name: str, limits: Range) -> bool:
     outer = name.partition("[")[0].rpartition(".")[2]
     if outer in PLAIN:
         return isinstance(value, PLAIN[outer][0]) and (outer not in NUMBERS or _is_within(value, limits))
@@ -209,25 +210,18 @@ def _fits(value: Any, name: str, limits: Mapping[str, Any]) -> bool:
     return name == "Any" or not isinstance(value, str | int | float | list | tuple)  # the class checks the rest
 
 
-def _is_within(value: float, limits: Mapping[str, Any]) -> bool:
-    """Whether a number is in the range of a parameter; neither truth values nor ∞ are in any range."""
-    least, above, most = (limits.get(name) for name in LIMITS)
-    if least is above is most is None:
-        return True
-    low = (least is None or value >= least) and (above is None or value > above)
-    return low and (most is None or value <= most) and isfinite(value) and not isinstance(value, bool)
+def _is_within(value: float, limits: Range) -> bool:
+    """Whether a number is in the range of a parameter; neither truth values nor ∞ are in one with limits."""
+    return limits == Range() or (limits.holds(value) and isfinite(value) and not isinstance(value, bool))
 
 
-def _in_words(name: str, limits: Mapping[str, Any]) -> str:
+def _in_words(name: str, limits: Range) -> str:
     """A type for messages, with the range of its numbers."""
     outer = name.partition("[")[0].rpartition(".")[2]
     if outer == "Sequence":
         return "a list of texts" if "str" in name else "a list"
     words = PLAIN[outer][1] if outer in PLAIN else f"an object of the type {name}"
-    least, above, most = (limits.get(each) if outer in NUMBERS else None for each in LIMITS)
-    if most is not None:
-        return f"{words} from {least} to {most}"
-    return words + (f" of at least {least}" if least is not None else f" above {above}" if above is not None else "")
+    return f"{words}{limits}" if outer in NUMBERS else words
 
 
 def documented(model: type) -> Callable[[type[T]], type[T]]:
