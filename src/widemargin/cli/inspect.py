@@ -152,7 +152,7 @@ def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
             )
         check_target(path, inputs=[model])
     for path in exports:
-        content = predictor.reporter.exported(Path(path).suffix.lower())
+        content = predictor.reporter.export(Path(path).suffix.lower())
         with replacing(path, "wb") as stream:
             stream.write(content)
 

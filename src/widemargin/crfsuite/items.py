@@ -22,7 +22,7 @@ import numpy as np
 from widemargin._types import BoolVector, ByteVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import Rows, boundaries, take_rows
 from widemargin.text.alphabet import by_count
-from widemargin.text.extractor import counts_of, new_numbers, renumbered
+from widemargin.text.extractor import counts_of, new_numbers, renumber
 from widemargin.text.hashing import hash_strings
 
 LARGEST = 2**31 - 1
@@ -236,7 +236,7 @@ class Instances:
 
 
 def _renumber(chains: Chains, numbers: IntVector) -> Chains:
-    return chains._replace(features=renumbered(chains.features, numbers))
+    return chains._replace(features=renumber(chains.features, numbers))
 
 
 def _those(chains: Chains, chosen: BoolVector) -> Chains:

@@ -51,7 +51,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model = getattr(model, "model_", model)
     if not isinstance(model, Model) or ".crfsuite" not in model.reporter.exports:
         raise UnsupportedError(f"a {type(model).__name__} cannot be written as a model file of CRFsuite; taggers can")
-    content = model.reporter.exported(".crfsuite")
+    content = model.reporter.export(".crfsuite")
     with replacing(path, "wb") as stream:
         stream.write(content)
 
@@ -188,7 +188,7 @@ class OpenModel(NamedTuple):
             return self.file, self.layout
         from widemargin.tasks.tag.crfsuite import chain_file  # most clients only tag
 
-        return chain_file(self.model), _layout(self.model.reporter.exported(".crfsuite"))
+        return chain_file(self.model), _layout(self.model.reporter.export(".crfsuite"))
 
     def check_probable(self) -> None:
         """Raise unless the model has probabilities; models of CRFsuite always have."""

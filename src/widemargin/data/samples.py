@@ -72,6 +72,18 @@ def reviews(n: int = 5) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rings(n: int = 12) -> str:
+    """Rings of six nodes, half of which are left and half right."""
+    rng, lines = Random(0), []
+    for k in range(n):
+        labels = ["left" if (v + k) % 6 < 3 else "right" for v in range(6)]
+        places = [(1 if label == "left" else -1) + rng.gauss(0, 0.6) for label in labels]
+        nodes = [[round(place, 3), round(rng.gauss(0, 1), 3)] for place in places]
+        edges = [[v, (v + 1) % 6] for v in range(6)]
+        lines.append(json.dumps({"id": k, "nodes": nodes, "edges": edges, "labels": labels}))
+    return "\n".join(lines) + "\n"
+
+
 NAMES = (("Ada", "she", "her"), ("Carl", "he", "him"), ("Eva", "she", "her"), ("Gustav", "he", "him"))
 
 
@@ -120,5 +132,6 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
     "cluster": lambda: Sample("train.jsonl", people()),
     "coreference": lambda: Sample("train.conllu", small_texts()),
     "summarise": lambda: Sample("train.jsonl", reviews(), ("--length", "10")),
+    "graph": lambda: Sample("train.jsonl", rings()),
     "motif": lambda: Sample("train.tsv", sequences(), ("--length", str(len(MOTIF)))),
 }

@@ -17,7 +17,7 @@ STOPPED = {
     "rounds": "all rounds are over",
 }
 """Why training ended."""
-UNITS = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items")
+UNITS = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "graphs", "nodes")
 
 
 def certificate(solution: Solution) -> str:

@@ -198,7 +198,7 @@ class Model(ABC):
 
     # Its file.
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """The same model without features whose weights are all zero; itself if features cannot be left out."""
         return self
 
@@ -216,7 +216,7 @@ class Model(ABC):
 
         A model that goes on learning keeps them: its solver may hold state for them.
         """
-        header, tensors = (self.compacted() if self.online is None else self)._description()
+        header, tensors = (self.compact() if self.online is None else self)._description()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()

@@ -18,7 +18,7 @@ from widemargin.files.raw import RawText, Source
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, plain, score_table
 from widemargin.tasks.base import Corpus, Reading, VectorModel
-from widemargin.tasks.files import Reporter, alone_in_list, timed
+from widemargin.tasks.files import Reporter, alone_in_list, time_call
 from widemargin.text.columns import split
 
 COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0f766e", "#4d7c0f", "#a21caf", "#334155")
@@ -42,10 +42,10 @@ class ClusteringReporter(Reporter):
 
     model: ClusteringModel
 
-    def timed(self, X: Any, n_threads: int, stage: str) -> tuple[list[list[int]], dict[str, float]]:
+    def timed_clusters(self, X: Any, n_threads: int, stage: str) -> tuple[list[list[int]], dict[str, float]]:
         """The predicted clusters, and the seconds of comparing items and of this `stage`, decoding."""
-        examples, comparing = timed("comparing", self.model.examples, X)
-        outputs, decoding = timed(stage, predict_clusters, examples, self.model.weights, n_threads)
+        examples, comparing = time_call("comparing", self.model.examples, X)
+        outputs, decoding = time_call(stage, predict_clusters, examples, self.model.weights, n_threads)
         return outputs, comparing | decoding
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:

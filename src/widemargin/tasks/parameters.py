@@ -72,7 +72,7 @@ def table_bits(default: int) -> Any:
     return parameter(default, "All features share 2^N weights.", metavar="N", least=1, most=KEY_BITS)
 
 
-def changed(of: Any, name: str, default: Any) -> Any:
+def with_default(of: Any, name: str, default: Any) -> Any:
     """The field `name` of the dataclass `of`, with another default."""
     return field(default=default, metadata=of.__dataclass_fields__[name].metadata)
 
@@ -264,12 +264,12 @@ def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
 
 
 def _description(cls: Any, parameter: "Field[Any]") -> list[str]:
-    default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
+    default = "" if parameter.default is MISSING else f", default={_spell_default(parameter.default)}"
     text = textwrap.fill(text_of(cls, parameter, "in_python"), WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
     return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", text]
 
 
-def _spelt_default(value: Any) -> str:
+def _spell_default(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 

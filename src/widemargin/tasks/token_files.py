@@ -41,13 +41,13 @@ from widemargin.tasks.files import (
     known_columns,
     open_tokens,
     size_of,
-    timed,
+    time_call,
 )
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import VALUED, Column, Columns, Notation
 from widemargin.text.labels import as_sequences
-from widemargin.text.partial import are_partial, known_runs, spelt
+from widemargin.text.partial import are_partial, known_runs, spell_labels
 from widemargin.text.spans import is_bio
 from widemargin.text.spans import spans as spans_in
 from widemargin.text.template_sets import spelt_out
@@ -71,8 +71,8 @@ class TokenReporter(SentenceReporter, TallyReporter):
     def count(self, X: Any, y: Any, n_threads: int, **options: Any) -> Tally:
         """Counts of right and wrong labels and spans."""
         model = self.model
-        examples, extracting = timed("features", model.examples, X)
-        parts, decoding = timed("decoding", predict, examples, model.decoded_with, n_threads)
+        examples, extracting = time_call("features", model.examples, X)
+        parts, decoding = time_call("decoding", predict, examples, model.decoded_with, n_threads)
         predicted = model.names_of(np.concatenate(parts), boundaries(examples.lengths))
         return Tally(label_counts(model.gold_names(X, y), predicted, model.names_given), extracting | decoding)
 
@@ -99,7 +99,7 @@ class TokenReporter(SentenceReporter, TallyReporter):
             return None
         known = {str(label): label for label in self.model.labels_given}
         return Constraints(
-            allowed=_allowed(limits, corpus.document, known),
+            allowed=_allowed_labels(limits, corpus.document, known),
             forbidden=[_pair(text, known) for text in limits.forbid],
             bio=limits.bio,
             at_most_one=limits.at_most_one,
@@ -158,9 +158,9 @@ class TokenFiles(Files):
             return Likeness.NONE
         return Likeness.POSSIBLE if reading.label is None else Likeness.CERTAIN
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Scores of labels, and of spans if the labels mark any."""
-        right = [spelt(labels) for labels in as_sequences(gold.X, gold.y)]
+        right = [spell_labels(labels) for labels in as_sequences(gold.X, gold.y)]
         found = predicted.X.sequences(predicted.about["label"])
         known = sorted({label for labels in (*right, *found) for label in labels if isinstance(label, str)})
         return counted_evaluation(label_counts(right, found, known), known, {}, {})
@@ -201,7 +201,9 @@ def read_tokens(
     return Corpus(X, replace(X[label], notation=notation), found, size_of(X, "sequences"), document)
 
 
-def _allowed(limits: AnswerLimits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
+def _allowed_labels(
+    limits: AnswerLimits, document: Document, known: dict[str, Any]
+) -> list[list[set[Any] | None]] | None:
     """The labels that both columns permit at each position."""
     cuts = [
         [_cells(document, column, i, cells, known, separator) for i, cells in enumerate(sequences)]

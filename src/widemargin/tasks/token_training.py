@@ -21,9 +21,9 @@ from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import split
 from widemargin.text.extractor import Extractor
-from widemargin.text.inputs import check_templates, choose_extractor, prepared
+from widemargin.text.inputs import check_templates, choose_extractor, prepare
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
-from widemargin.text.spans import ENDS, STARTS, marks_spans, parsed
+from widemargin.text.spans import ENDS, STARTS, marks_spans, parse_label
 
 if TYPE_CHECKING:
     from widemargin.tasks.warm import Matched
@@ -44,7 +44,7 @@ def extractor_for(parameters: TokenParameters, data: Data, after: Any = None) ->
         )
     else:
         extractor = after.extractor
-    X = prepared(data.X, extractor)
+    X = prepare(data.X, extractor)
     check_templates(extractor, X, data.y)
     return extractor, X
 
@@ -79,7 +79,7 @@ def assemble(
 def _model(
     make: Callable[..., M], shape: LabelShape, unknown: dict[str, Any], solution: Solution, summary: dict[str, Any]
 ) -> M:
-    return make(weights=shape.parts(solution.w).thinned(), summary=summary | unknown)
+    return make(weights=shape.parts(solution.w).thin(), summary=summary | unknown)
 
 
 def match(model: Any, codes: LongVector, axes: Mapping[str, Sequence[LongVector]], *more: LongVector) -> "Matched":
@@ -183,7 +183,7 @@ class _Marks(NamedTuple):
 
     @classmethod
     def of(cls, names: Sequence[str], indptr: LongVector) -> "_Marks":
-        marks = [parsed(name) for name in names]
+        marks = [parse_label(name) for name in names]
         types = {type_: k for k, type_ in enumerate(dict.fromkeys(type_ for _, type_ in marks))}
         return cls(
             np.array([prefix != "O" for prefix, _ in marks]),

@@ -157,10 +157,10 @@ def places(new: Sequence[Any], old: Sequence[Any]) -> LongVector:
     return np.array([place.pop(name, -1) for name in new], dtype=np.int64)
 
 
-def moved(numbers: AnyArray, *axes: LongVector) -> AnyArray:
+def reorder_axes(numbers: AnyArray, *axes: LongVector) -> AnyArray:
     """The numbers with each axis in a new order, given by `places`; −1 for entries without a place.
 
-    >>> moved(np.array([[1, 2], [3, 4]]), np.array([1, -1]), np.array([1, 0])).tolist()
+    >>> reorder_axes(np.array([[1, 2], [3, 4]]), np.array([1, -1]), np.array([1, 0])).tolist()
     [[4, 3], [-1, -1]]
     """
     for axis, order in enumerate(axes):

@@ -12,7 +12,7 @@ from widemargin.core.stored import Stored
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.text import share
 from widemargin.tasks.base import VectorModel
-from widemargin.tasks.files import Reporter, timed
+from widemargin.tasks.files import Reporter, time_call
 from widemargin.tasks.strongest import Part, strongest
 
 
@@ -50,7 +50,7 @@ class WeightsReporter(Reporter):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """The share of outputs that equal the gold ones."""
-        outputs, seconds = timed("decoding", self.model.predict, X, n_threads)
+        outputs, seconds = time_call("decoding", self.model.predict, X, n_threads)
         right = float(np.mean([output == gold for output, gold in zip(outputs, y, strict=True)]))
         return Evaluation({"accuracy": right}, "accuracy", [("accuracy", share(right))], [], seconds)
 

@@ -89,7 +89,7 @@ def compile_brackets(
         bracketing.chains, bracketing, texts, hash_bits, weights=np.empty(0), taggers=taggers, filled=filled
     )
     score = None if dev is None or gold_dev is None else _score(parameters, model, dev, gold_dev)
-    return Compiled(examples, model.trained, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
+    return Compiled(examples, model.with_solution, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
 
 
 def _score(parameters: BracketerParameters, model: Bracketer, X: Columns, gold: list[Tree]) -> Score:

@@ -15,8 +15,8 @@ from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.explain import SpanExplainer
 from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
-from widemargin.tasks.files import Files, Likeness, size_of, timed
-from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
+from widemargin.tasks.files import Files, Likeness, size_of, time_call
+from widemargin.tasks.strongest import Part, mask_weights, pair_name, pairs_with, strongest
 from widemargin.tasks.tree_files import TreeReporter
 from widemargin.text.columns import Columns
 from widemargin.text.trees import Tree
@@ -37,7 +37,7 @@ class BracketReporter(TreeReporter):
         """F1 of labelled brackets."""
         columns = self.model.with_columns(X)
         gold = as_trees(columns, y)
-        predicted, seconds = timed("parsing", self.model.predict, columns, n_threads)
+        predicted, seconds = time_call("parsing", self.model.predict, columns, n_threads)
         return self.with_tag_accuracy(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
 
     def gold(self, document: Document) -> list[Tree]:
@@ -63,7 +63,7 @@ class BracketReporter(TreeReporter):
         return {
             f"{side}_halves": Part(
                 f"{side.capitalize()} halves in constituents",
-                strongest(masked(weights, concerned), top, pair_name(names, "in")),
+                strongest(mask_weights(weights, concerned), top, pair_name(names, "in")),
             )
             for side, weights in zip(("left", "right"), rules, strict=True)
         }
@@ -107,6 +107,6 @@ class BracketFiles(Files):
         """Trees in brackets."""
         return Likeness.LIKELY if (reading.format or guess(raw)) == "brackets" else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
         return bracket_evaluation(gold.y, predicted.y, {})

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from widemargin.errors import DataError
-from widemargin.files.brackets import retagged
+from widemargin.files.brackets import retag
 from widemargin.metrics import Score, Scores, quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
@@ -79,7 +79,7 @@ def bracket_scores(
 def scores_of(gold: Sequence[Tree], predicted: Sequence[Tree]) -> BracketScores:
     """Scores of predicted trees, whose tags may be predicted, too; gold tags decide which words are punctuation."""
     if [tree.words() for tree in gold] == [tree.words() for tree in predicted]:
-        predicted = [retagged(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)]
+        predicted = [retag(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)]
     return bracket_scores(gold, predicted)  # raises an error if words differ
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import Parameters, changed, parameter
+from widemargin.tasks.parameters import Parameters, parameter, with_default
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -15,7 +15,7 @@ class LinearParameters(Parameters):
     usual_C: ClassVar[float] = 1.0
     usual_epochs: ClassVar[int] = 1000
 
-    tol: float | None = changed(Parameters, "tol", 0.001)
+    tol: float | None = with_default(Parameters, "tol", 0.001)
     fit_intercept: bool = parameter(
         True, "Whether every label has a bias, penalised like the other weights.", option="--intercept/--no-intercept"
     )

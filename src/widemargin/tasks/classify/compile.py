@@ -19,7 +19,7 @@ from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data, score_of_outputs
-from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, values_by_label
+from widemargin.text.labels import cost_matrix, fixed_labels, join_labels, label_weights, values_by_label
 from widemargin.text.matrices import MatrixExtractor, as_matrix, warn_of_scales
 
 if TYPE_CHECKING:
@@ -156,25 +156,25 @@ def _labels_after(after: LinearModel, classes: Sequence[Any] | None, found: Sequ
     """The labels of a piece that comes after a model: those of the model and those `found` in the piece."""
     given, online = None if classes is None else list(classes), after.online
     fixed = fixed_labels(given, after.labels, fixed=online is not None and online.fixed)
-    return sorted(joined(after.labels, found) if fixed is None else fixed)
+    return sorted(join_labels(after.labels, found) if fixed is None else fixed)
 
 
 def _match(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, model: LinearModel) -> "Matched":
     """The weights of another classifier for the labels and columns that both have, matched by name."""
-    from widemargin.tasks.warm import Matched, moved, places  # seldom needed
+    from widemargin.tasks.warm import Matched, places, reorder_axes  # seldom needed
 
     codes, columns = places(labels, model.labels), places(extractor.names(), model.extractor.names())
     bias = [model.bias / linear.intercept] if linear.intercept else []
     w = np.concatenate([model.W.ravel(), *bias, model.pairs])
     n, n_linear, numbers = len(model.labels), len(w) - len(model.pairs), np.arange(len(w))
-    moved_bias = [moved(numbers[model.W.size : n_linear], codes)] if bias else []
+    moved_bias = [reorder_axes(numbers[model.W.size : n_linear], codes)] if bias else []
     pairs = np.full(linear.n_weights - linear.n_linear, -1)
     if len(pairs) and len(model.pairs):
         table = np.full((n, n), -1)
         first, second = np.triu_indices(n, 1)
         table[first, second] = table[second, first] = numbers[n_linear:]
-        pairs = moved(table, codes, codes)[np.triu_indices(len(labels), 1)]
-    W = moved(numbers[: model.W.size].reshape(model.W.shape), columns, codes)
+        pairs = reorder_axes(table, codes, codes)[np.triu_indices(len(labels), 1)]
+    W = reorder_axes(numbers[: model.W.size].reshape(model.W.shape), columns, codes)
     return Matched(w, np.concatenate([W.ravel(), *moved_bias, pairs]), (codes, columns))
 
 

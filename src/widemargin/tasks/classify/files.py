@@ -17,7 +17,7 @@ from widemargin.report.evaluation import Evaluation, by_support, overall, plain,
 from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.files import Files, Likeness, TallyReporter, timed
+from widemargin.tasks.files import Files, Likeness, TallyReporter, time_call
 from widemargin.tasks.strongest import Part, strongest
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class LinearReporter(TallyReporter):
 
     def count(self, X: Any, y: Any, n_threads: int, **options: Any) -> Tally:
         """Counts of right and wrong labels."""
-        outputs, seconds = timed("classifying", self.model.predict, X, n_threads)
+        outputs, seconds = time_call("classifying", self.model.predict, X, n_threads)
         return Tally(class_counts(self._in_words(y), self._in_words(outputs)), seconds)
 
     def score(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
@@ -75,7 +75,7 @@ class LinearReporter(TallyReporter):
         """A line of labels per example, or the file with its labels replaced if its format is asked for."""
         labels = [",".join(each) for each in self._in_words(outputs)]
         if reading.format is not None:
-            return str(corpus.document.relabelled(labels))
+            return str(corpus.document.relabel(labels))
         return "".join(f"{label}\n" for label in labels)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
@@ -151,7 +151,7 @@ class ClassifyFiles(Files):
         """Examples of the svmlight format."""
         return Likeness.POSSIBLE if (reading.format or guess(raw)) == "svmlight" else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Accuracy and F1."""
         counts = class_counts(gold.document.labels, predicted.document.labels)
         return counted_evaluation(counts, {}, {}, several=gold.about["several"])

@@ -51,7 +51,7 @@ class ClusterModel(ClusteringModel):
         """Documents whose features are known as examples."""
         return DECODERS[self.decoder](documents, self.extractor.n_features)
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """The same model without features whose weights are zero."""
         used = self.weights != 0.0
         used[-1] = True

@@ -55,7 +55,7 @@ def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compil
         weights = np.repeat(checked_weights(weights, len(sizes)), sizes)
     return Compiled(
         examples,
-        model.trained,
+        model.with_solution,
         score=None if data.dev is None else _dev_score(parameters, model, *data.dev),
         metric=parameters.dev_metric,
         sample_weight=weights,

@@ -50,7 +50,7 @@ from widemargin.text.mentions import (
     classes,
     closest,
     copular,
-    described,
+    describe_mentions,
     initials_match,
     overlap,
 )
@@ -154,7 +154,7 @@ class LinkExtractor:
     def links(self, X: Sequence[Any]) -> Links:
         """The links of all documents."""
         check_documents(X)
-        looked_at = [described(document) for document in X]
+        looked_at = [describe_mentions(document) for document in X]
         sizes = boundaries(map(len, X))
         pairs = link_boundaries(np.diff(sizes), self.max_antecedents)
         self._check_memory(np.diff(sizes), np.diff(pairs[sizes]))

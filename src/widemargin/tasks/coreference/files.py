@@ -16,7 +16,7 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.files import mention_lines, mentions
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut, every_line
-from widemargin.files.raw import RawText, Source, shortened
+from widemargin.files.raw import RawText, Source, shorten
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
@@ -26,7 +26,7 @@ from widemargin.tasks.clusters import ClusteringReporter, check_clusters, evalua
 from widemargin.tasks.coreference.pictures import explain_links, strongest_measures, text_lines, text_page
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.strongest import Part
-from widemargin.text.mentions import Mentions, detected
+from widemargin.text.mentions import Mentions, detect_mentions
 
 if TYPE_CHECKING:
     from widemargin.tasks.coreference.model import CoreferenceModel
@@ -142,7 +142,7 @@ class CoreferenceReporter(ClusteringReporter):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted entities agree with `y`, by all scores, and how long prediction takes."""
-        outputs, seconds = self.timed(X, n_threads, "linking")
+        outputs, seconds = self.timed_clusters(X, n_threads, "linking")
         return entity_evaluation(entity_scores(X, y, outputs, self.model.singletons), seconds)
 
     def warm_up(self) -> None:
@@ -213,12 +213,12 @@ class CoreferenceFiles(Files):
             for t, (one, other) in enumerate(words, 1):
                 if one != other:
                     where = f"token {t} of document {i}" + (f" ({wanted.name})" if wanted.name else "")
-                    raise DataError(f"{where} is {shortened(other)!r}, but {shortened(one)!r} in the gold file")
+                    raise DataError(f"{where} is {shorten(other)!r}, but {shorten(one)!r} in the gold file")
             sizes = len(found.columns["word"]), len(wanted.columns["word"])
             if sizes[0] != sizes[1]:
                 raise DataError(f"document {i} has {sizes[0]} tokens, but {sizes[1]} in the gold file")
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """All scores of entities."""
         return entity_evaluation(marked_scores(gold.X, gold.y, predicted.X, predicted.y), {})
 
@@ -233,14 +233,14 @@ class MarkedText(NamedTuple):
     def text_with(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
         """The file with these entities; without `singletons`, detected mentions that stay alone are left out."""
         if not self.is_detected:
-            return str(self.document.rewritten(outputs))
+            return str(self.document.rewrite(outputs))
         spans, entities = [], []
         for mentions_, found in zip(self.X, outputs, strict=True):
             sizes = {found[cluster[0]]: len(cluster) for cluster in clusters_of(found)}
             kept = [m for m, entity in enumerate(found) if singletons or sizes[entity] > 1]
             spans.append([mentions_.spans[m] for m in kept])
             entities.append([found[m] for m in kept])
-        return str(self.document.marked(spans, entities))
+        return str(self.document.mark_mentions(spans, entities))
 
 
 def read_texts(
@@ -274,7 +274,7 @@ def _detect(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Men
     """The documents with detected mentions, and the entities of these mentions."""
     documents, entities = [], []
     for document, labels in zip(X, y, strict=True):
-        spans = detected(document)
+        spans = detect_mentions(document)
         known = dict(zip(document.spans, labels, strict=True))
         found = set(spans)
         documents.append(replace(document, spans=spans))

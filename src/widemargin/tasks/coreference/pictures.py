@@ -26,7 +26,7 @@ from widemargin.tasks.coreference.features import MEASURES, LinkExtractor, measu
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
-from widemargin.text.mentions import KINDS, PRONOUNS, Mentions, described
+from widemargin.text.mentions import KINDS, PRONOUNS, Mentions, describe_mentions
 from widemargin.text.roles import RoleHasher, measure_keys, spell_roles
 from widemargin.text.templates import Atoms
 
@@ -180,7 +180,7 @@ class LinkVotes:
         links = extractor.links([document])
         self.keys, self.templates = links.keys, extractor.in_order
         self.scores = links.scores_of_all(w)
-        self._description = described(document)
+        self._description = describe_mentions(document)
         self._atoms = Atoms(mention_columns([document], [self._description]), Resources())
 
     def option(self, m: int, a: int) -> Option:

@@ -327,7 +327,7 @@ class MotifFinder(MotifParameters, Classifying, Estimator[MotifModel]):
             raise AttributeError("there is no motif before fit")
         return self.model_
 
-    def _fitted(self, model: MotifModel, solution: Solution | None = None) -> Self:
-        super()._fitted(model, solution)
+    def _wrap(self, model: MotifModel, solution: Solution | None = None) -> Self:
+        super()._wrap(model, solution)
         self.classes_ = np.array(model.labels)
         return self

@@ -135,7 +135,7 @@ class MotifModel(Answers):
         right = np.where(positive, sure, 1.0 - sure)
         return np.stack([1.0 - right, right], axis=1)
 
-    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+    def judge(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, compared with `y`."""
         scores, positive = self.scores(X, n_threads), self.is_positive(X, y)
         return {"labels": Judged.of([np.abs(scores)], ((scores > 0.0) == positive).tolist())} if len(scores) else {}

@@ -33,7 +33,7 @@ from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
-from widemargin.text.templates import listed
+from widemargin.text.templates import split_templates
 
 PREDICTABLE = ("word", "upos", "xpos")
 """The columns that default templates read if tags are predicted: lemmas are no tags, and feats have too many values."""
@@ -84,7 +84,7 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
     )
     model = Parser(labels, trees, extractor, weights=np.empty(0), taggers=taggers, filled=filled)
     score = None if dev is None or gold is None else _score(parameters, model, dev, gold)
-    return Compiled(examples, model.trained, labels, score, parameters.dev_metric, data.sample_weight)
+    return Compiled(examples, model.with_solution, labels, score, parameters.dev_metric, data.sample_weight)
 
 
 def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtractor:
@@ -98,7 +98,7 @@ def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtract
     for part, default in defaults.items():
         given = getattr(parameters, f"{part}_templates")
         usual = without_lemmas(default) if parameters.tags == "predicted" else default
-        chosen[part] = readable(usual, names) if given is None else listed(given)
+        chosen[part] = readable(usual, names) if given is None else split_templates(given)
     return ArcExtractor(**chosen, hash_bits=int(parameters.hash_bits))
 
 

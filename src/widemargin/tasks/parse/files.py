@@ -14,12 +14,12 @@ from widemargin.files.raw import RawText
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.files import Files, Likeness, TallyReporter, open_tokens, size_of, timed
+from widemargin.tasks.files import Files, Likeness, TallyReporter, open_tokens, size_of, time_call
 from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
-from widemargin.tasks.strongest import Part, masked, strongest
+from widemargin.tasks.strongest import Part, mask_weights, strongest
 from widemargin.tasks.tree_files import TreeReporter, shown_tags
 from widemargin.text.columns import Columns
 from widemargin.text.trees import Arc, arc_columns
@@ -44,7 +44,7 @@ class ParseReporter(TreeReporter, TallyReporter):
         """The counts of right and wrong arcs, with punctuation or without, and of tags."""
         columns = self.model.with_columns(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
-        predicted, seconds = timed("parsing", self.model.predict, columns, n_threads)
+        predicted, seconds = time_call("parsing", self.model.predict, columns, n_threads)
         counts = arc_counts(gold, predicted, None if punctuation else columns.sequences("word"))
         return Tally(counts + self.tag_counts(columns), seconds)
 
@@ -82,7 +82,7 @@ class ParseReporter(TreeReporter, TallyReporter):
         return {
             f"relations_{where}": Part(
                 f"Relations of tokens {where} their head",
-                strongest(masked(votes.biases(*arc), one), top, model.labels.__getitem__),
+                strongest(mask_weights(votes.biases(*arc), one), top, model.labels.__getitem__),
             )
             for where, arc in (("before", (2, 1)), ("after", (1, 2)))
         }
@@ -128,7 +128,7 @@ class ParseFiles(Files):
         tokens = (line.split("\t") for line in raw.lines if line[:1].isdecimal())
         return Likeness.LIKELY if any(len(fields) > 6 and fields[6].isdecimal() for fields in tokens) else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
         """Attachment scores, with punctuation or without."""
         X = gold.document.columns
         right, found = (arc_lists(corpus.y, X.indptr) for corpus in (gold, predicted))

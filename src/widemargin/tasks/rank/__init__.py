@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import LatentParameters, Parameters, changed, parameter
+from widemargin.tasks.parameters import LatentParameters, Parameters, parameter, with_default
 
 HIGHEST_GRADE = 30
 """Grades of documents are from 0 to this one."""
@@ -17,7 +17,7 @@ class RankerParameters(LatentParameters):
     usual_C: ClassVar[float] = 0.1
     usual_epochs: ClassVar[int] = 1000
 
-    tol: float | None = changed(Parameters, "tol", 0.001)
+    tol: float | None = with_default(Parameters, "tol", 0.001)
     measure: Literal["ndcg", "precision", "map", "pairs"] = parameter(
         "ndcg",
         "What to get right: NDCG@k, precision@k, average precision, or pairs of documents (the Ranking SVM).",

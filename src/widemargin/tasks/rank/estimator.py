@@ -254,8 +254,8 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         weights[slice(None) if extractor.columns is None else extractor.columns] = self.model_.w
         return weights
 
-    def _fitted(self, model: RankingModel, solution: Solution | None = None) -> Self:
-        super()._fitted(model, solution)
+    def _wrap(self, model: RankingModel, solution: Solution | None = None) -> Self:
+        super()._wrap(model, solution)
         self.n_features_in_ = model.extractor.width
         return self
 

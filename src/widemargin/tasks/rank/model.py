@@ -89,7 +89,7 @@ class RankingModel(VectorModel):
         grades = as_grades(y, queries.indptr)
         return Rankings(self.predict(queries), grades, queries.indptr, self.settings.relevant_from)
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """The same model without features whose weight is zero."""
         used = self.w != 0.0
         return replace(self, extractor=self.extractor.keep(used), weights=self.w[used])

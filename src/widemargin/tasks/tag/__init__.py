@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import LatentParameters, Parameters, TokenParameters, changed, parameter
+from widemargin.tasks.parameters import LatentParameters, Parameters, TokenParameters, parameter, with_default
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -19,7 +19,7 @@ class TaggerParameters(LatentParameters, TokenParameters):
     hidden: ClassVar[str] = "unknown labels"
     usual_smooth_C: ClassVar[float] = 2.0
 
-    tol: float | None = changed(Parameters, "tol", 0.03)
+    tol: float | None = with_default(Parameters, "tol", 0.03)
     costs: "Mapping[Any, float] | None" = parameter(
         None,
         "The cost of predicting one label for another; 1 unless named.",

@@ -11,7 +11,15 @@ from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
 from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
+from widemargin.tasks.strongest import (
+    Part,
+    label_parts,
+    mask_weights,
+    pair_name,
+    pairs_with,
+    strongest,
+    strongest_by_label,
+)
 from widemargin.tasks.tag.predict import Guessed
 from widemargin.tasks.token_files import TokenFiles, TokenReporter
 from widemargin.text.columns import Columns
@@ -56,7 +64,7 @@ class TagReporter(TokenReporter):
         weights, labels, names = model.weights, model.code_names, model.extractor.names()
         n, n_features, pair = len(labels), model.extractor.n_features, pair_name(labels)
         on_transitions = strongest(
-            masked(weights.conditional, pairs_with(chosen, n)),
+            mask_weights(weights.conditional, pairs_with(chosen, n)),
             top,
             lambda number: f"{names[n_features + number // n**2]}: {pair(number % n**2)}",
         )
@@ -73,7 +81,7 @@ class TagReporter(TokenReporter):
         """Why a token has its label; without a token, the margin of every label."""
         return LabelExplainer(self.model, X).explain(question)
 
-    def exported(self, suffix: str) -> bytes:
+    def export(self, suffix: str) -> bytes:
         """The model as CRFsuite writes it."""
         from widemargin.files.lcrf import lcrf_bytes  # seldom needed
         from widemargin.tasks.tag.crfsuite import chain_file
@@ -107,7 +115,7 @@ class LabelExplainer:
         if question.token is None:
             ahead = self._margins.of_labels().tolist()
             return list_parts(
-                (self._spelt(t, code), ahead[t], self._labels[self._rival(t)])
+                (self._spell(t, code), ahead[t], self._labels[self._rival(t)])
                 for t, code in enumerate(self._codes.tolist())
             )
         t = question.token - 1
@@ -131,7 +139,7 @@ class LabelExplainer:
         scores[self._codes[t]] = -np.inf
         return int(np.argmax(scores))
 
-    def _spelt(self, t: int, label: int) -> str:
+    def _spell(self, t: int, label: int) -> str:
         return f"{t + 1} {self._words[t]}: {self._labels[label]}"
 
     def _option(self, t: int, label: int) -> Option:
@@ -149,7 +157,7 @@ class LabelExplainer:
             votes.append((f"end={names[label]}", float(weights.end[label])))
         else:
             votes += self._transition("after", label, int(self._codes[t + 1]), t + 1, n_features)
-        return Option(self._spelt(t, label), votes)
+        return Option(self._spell(t, label), votes)
 
     def _transition(self, side: str, before: int, after: int, t: int, n_features: int) -> list[tuple[str, float]]:
         """The votes for the transition into token t."""
