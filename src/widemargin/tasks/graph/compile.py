@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -116,10 +116,6 @@ def is_partial(cells: Sequence[Sequence[Cell]]) -> bool:
 
 
 def _check(parameters: GraphParameters) -> None:
-    for name in ("inference", "pairs"):
-        known = get_args(GraphParameters.__dataclass_fields__[name].type)
-        if getattr(parameters, name) not in known:
-            raise WidemarginError(f"{name} must be one of {', '.join(known)}, not {getattr(parameters, name)!r}")
     _check_states(parameters.n_states, "n_states")
     for kind, n in (parameters.hidden_types or {}).items():
         _check_states(n, f"hidden_types[{kind!r}]")
