@@ -3,9 +3,7 @@
 Data are read once, piece by piece. Each piece is compiled with features and labels numbered as they come, and its
 arrays are appended to files in a folder. At the end, features and labels are renumbered as if all data had come at
 once, and the files are mapped into memory (`core.mapped`). Training on them gives the same weights as training in
-memory, bit for bit. A kind of model that can do so has a class of `arrays`: `add` writes a piece, `settle` renumbers
-and returns the facts to store beside the files, as JSON and arrays, and `compiled` makes examples of what was written.
-Its `settings` name the parameters that the arrays depend on.
+memory, bit for bit. A kind of model that can do so has a class of arrays (`tasks.arrays.Arrays`).
 
 A temporary folder is removed as soon as its files are mapped: the system keeps their contents until training is over.
 A folder named by the user is a cache: the next run on the same files with the same features reads its arrays. An entry
