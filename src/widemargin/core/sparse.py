@@ -336,6 +336,17 @@ def _are_ascending(rows: Rows) -> bool:
     return True
 
 
+def with_values(rows: Rows) -> Rows:
+    """The same rows with their values written out."""
+    return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
+
+
+def of_width(matrix: Matrix, width: int) -> Matrix:
+    """The matrix with so many columns; others are left out."""
+    kept = matrix.rows.indices < width
+    return Matrix(matrix.rows if kept.all() else with_entries(matrix.rows, kept), width)
+
+
 def binary(rows: Rows) -> Rows:
     """The same rows, without values if all of them are 1."""
     shares = (rows.values[first : first + SHARE] for first in range(0, len(rows.values), SHARE))

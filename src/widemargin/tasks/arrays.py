@@ -143,10 +143,15 @@ class MatrixFile:
         self.rows, self.scales = RowsFile(folder, name), Scales()
         self.width: int | None = None
 
-    def read(self, X: Any) -> Matrix:
+    def read(self, X: Any, *, of_file: bool | None = None) -> Matrix:
         """A piece as a matrix; only rows of a file, whose width nobody knows, may be narrower than the others."""
+        of_file = isinstance(X, Matrix) if of_file is None else of_file
+        if isinstance(X, list) and X and hasattr(X[0], "tocsr"):
+            from scipy import sparse  # slow to import, and seldom needed
+
+            X = sparse.vstack(X, format="csr")
         matrix = as_matrix(X)
-        if not isinstance(X, Matrix) and self.width not in (None, matrix.width):
+        if not of_file and self.width not in (None, matrix.width):
             raise DataError(f"a part of X has {matrix.width} columns, but another has {self.width}")
         self.width = max(self.width or 0, matrix.width)
         self.scales.add(matrix.rows)
@@ -156,8 +161,8 @@ class MatrixFile:
 class LabelFile:
     """Gold labels, numbered as they come, and their counts; a code is `marks` times a label's number plus a mark."""
 
-    def __init__(self, folder: Path, marks: int = 1) -> None:
-        self.file, self.marks = VectorFile(folder / "gold", np.int32), marks
+    def __init__(self, folder: Path, name: str = "gold", marks: int = 1) -> None:
+        self.file, self.marks = VectorFile(folder / name, np.int32), marks
         self.counts: Counter[Any] = Counter()
 
     @property

@@ -51,7 +51,7 @@ LOG = logging.getLogger(__name__)
 HEADER = "arrays.wm"
 STRUCTURE, VERSION = "arrays", 2
 POSITIONS = 1 << 17
-"""The number of tokens in a piece, for data that do not come in files."""
+"""The number of tokens, or of entries of matrices, in a piece of data that do not come in files."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,17 @@ class Stream:
             return None
         return list(chain.from_iterable(map(_files, map(os.fspath, given))))
 
-    def corpora(self, task: Task) -> Iterator[Corpus]:
-        """The files, piece by piece; later files are read in the same way as the first."""
+    def corpora(self, task: Task, **own: Any) -> Iterator[Corpus]:
+        """The files, piece by piece; later files are read in the same way as the first. `own` are the task's options."""
         files, reading, about = task.load_files(), self.reading, dict[str, Any]()
         for path in self.paths() or ():
             first = None
-            for corpus in files.pieces(path, reading, about):
+            for corpus in files.pieces(path, reading, about, **own):
                 first = first or corpus
                 yield corpus
             if first is not None and not about:
-                about = first.about
+                about = first.about.copy()
+                about.pop("width", None)  # the next file may be wider
                 if "label" in task.reads:
                     reading = reading._replace(label=reading.label or about["label"])
 
@@ -113,9 +114,10 @@ def check_able(kind: Kind) -> None:
 def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
     """Compile the `Stream` in `data.X` to arrays on disk."""
     stream: Stream = data.X
-    task, _, kind = kind_of(parameters)
+    task, name, kind = kind_of(parameters)
     check_able(kind)
-    write = partial(_write, task, kind, parameters, stream, data.told)
+    own = {name: True} if len(task.kinds) > 1 else {}
+    write = partial(_write, task, kind, own, parameters, stream, data.told)
     stored, compiled = _from_cache(kind, parameters, stream, data, write)
     found = {"data": stored.header["data"]}
     if "format" not in found["data"]:
@@ -168,24 +170,31 @@ def _publish(folder: Path, entry: Path, damaged: bool) -> None:
 
 
 def _write(
-    task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback], folder: Path
+    task: Task,
+    kind: Kind,
+    own: dict[str, Any],
+    parameters: Parameters,
+    stream: Stream,
+    told: Sequence[Callback],
+    folder: Path,
 ) -> None:
     """Read all data, and write the arrays."""
     arrays = kind.arrays()(parameters, folder)
-    about, size = dict[str, Any](), {"sequences": 0}
+    about, size, n_examples = dict[str, Any](), dict[str, int](), 0
     if stream.paths() is None:
         for X, y in _batches(stream.source):
-            with _numbering(size["sequences"]):
+            with _numbering(n_examples):
                 arrays.add(Data(X, y))
-            size["sequences"] += len(X)
-            _tell(told, size["sequences"], folder)
-    for corpus in stream.corpora(task):
+            n_examples += len(X)
+            _tell(told, n_examples, folder)
+    for corpus in stream.corpora(task, **own):
         about = about or corpus.about
         with counted_within(corpus.X.source, corpus.document.raw.first):
             arrays.add(Data(corpus.X, corpus.y))
         size = {what: size.get(what, 0) + count for what, count in corpus.size.items()}
         _tell(told, next(iter(size.values())), folder)
     header, tensors = arrays.settle()
+    about |= {"width": header["width"]} if "width" in about else {}
     files = {each.name: [each.stat().st_size, digest_of(each)] for each in folder.iterdir()}
     facts = {"structure": STRUCTURE, "version": VERSION, "data": about | size, "files": files, **header}
     write_model(folder / HEADER, facts, tensors)
@@ -195,16 +204,16 @@ def _batches(source: Any) -> Iterator[tuple[list[Any], list[Any]]]:
     """Pairs (x, y) in pieces."""
     if isinstance(source, str | bytes | Mapping) or not isinstance(source, Iterable):
         raise DataError(f"files, or an iterable of pairs (x, y), are wanted, not {source!r:.60}")
-    X, y, n_positions = list[Any](), list[Any](), 0
+    X, y, size = list[Any](), list[Any](), 0
     for n, pair in enumerate(source):
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and hasattr(pair[0], "__len__")):
             raise DataError(f"example {n} must be a pair (x, y), not {pair!r:.60}")
         X.append(pair[0])
         y.append(pair[1])
-        n_positions += pair[0].shape[0] if hasattr(pair[0], "shape") else len(pair[0])
-        if n_positions >= POSITIONS:
+        size += pair[0].size if hasattr(pair[0], "size") else len(pair[0])
+        if size >= POSITIONS:
             yield X, y
-            X, y, n_positions = [], [], 0
+            X, y, size = [], [], 0
     if X:
         yield X, y
 

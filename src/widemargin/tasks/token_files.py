@@ -125,13 +125,15 @@ class TokenFiles(Files):
         """A file of tokens with its column of labels."""
         return read_tokens(path, reading, about, gold=gold)
 
-    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any]) -> Iterator[Corpus]:
-        """A file with its labels, piece by piece."""
-        for raw in pieces(path, partial(_cut, reading=reading)):
-            with counted_within(raw.source, raw.first):
-                corpus = self.read(raw, reading, about, gold=True)
-            if corpus.X.n_tokens:  # the last piece may hold only blank lines
-                yield corpus
+    def cut(self, head: RawText, reading: Reading) -> Cut:
+        """Cut between two sequences."""
+        found = cut_tokens(head, reading)
+        if found is None:
+            raise UnsupportedError(
+                f"{head.source} is {reading.format or guess(head)}, which cannot be read in pieces; convert it to "
+                "another format, or leave out --out-of-core"
+            )
+        return found
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Fill in default templates that use all lexicons and clusters; the user's own templates must use them too."""
@@ -160,16 +162,6 @@ class TokenFiles(Files):
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
         """Whether lexicons have an effect only through templates."""
         return True
-
-
-def _cut(head: RawText, reading: Reading) -> Cut:
-    found = cut_tokens(head, reading)
-    if found is None:
-        raise UnsupportedError(
-            f"{head.source} is {reading.format or guess(head)}, which cannot be read in pieces; convert it to another "
-            "format, or leave out --out-of-core"
-        )
-    return found
 
 
 def read_tokens(

@@ -125,11 +125,6 @@ def as_grades(y: Any, indptr: LongVector) -> IntVector:
     return grades.astype(np.int32)
 
 
-def with_values(rows: Rows) -> Rows:
-    """The same rows with their values written out."""
-    return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
-
-
 def normalise(rows: Rows, width: int, indptr: LongVector) -> Rows:
     """Each feature divided by the length of its range within the query; features without a range are left out.
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.core.header import Fields, flag, names, one_of, record, whole
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, with_values
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
 from widemargin.tasks.base import Model
 from widemargin.tasks.rank.examples import QueryExamples
-from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries, as_grades, as_queries, normalise, with_values
+from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries, as_grades, as_queries, normalise
 from widemargin.tasks.rank.files import Rankings, query_begins, rank_order
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor
