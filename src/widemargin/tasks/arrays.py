@@ -24,9 +24,10 @@ from widemargin.errors import DataError
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.extractor import Extractor, counts_of, new_numbers
-from widemargin.text.labels import check_kinds
+from widemargin.text.labels import check_kinds, places_of
 from widemargin.text.matrices import Scales, as_matrix
 
+PARTLY_KNOWN = "labels that are unknown, or known in part only, need all data in memory; leave out such sequences"
 GROUPS = ("features", "transition_features")
 """The names of the files of rows: those of positions, and those of transitions."""
 
@@ -174,8 +175,7 @@ class LabelFile:
         """Write the codes of a piece, whose labels are numbered by their places in `labels`."""
         self.counts.update(counts)
         check_kinds(self.counts)
-        number = {label: k for k, label in enumerate(self.counts)}
-        self.file.append(self._renumbered(np.array([number[label] for label in labels], dtype=np.int32), codes))
+        self.file.append(self._renumbered(places_of(labels, list(self.counts)), codes))
 
     def settle(self, labels: Sequence[Any]) -> None:
         """Number the labels by their places in this list."""
@@ -185,8 +185,7 @@ class LabelFile:
 
     def places(self, labels: Sequence[Any]) -> IntVector:
         """The place in a list of each label in the order of their numbers so far."""
-        place = {label: k for k, label in enumerate(labels)}
-        return np.array([place[label] for label in self.counts], dtype=np.int32)
+        return places_of(list(self.counts), labels)
 
     def _renumbered(self, numbers: IntVector, codes: IntVector) -> IntVector:
         return numbers[codes // self.marks] * self.marks + codes % self.marks

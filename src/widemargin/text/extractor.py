@@ -8,8 +8,9 @@
 
 `fit` numbers the features of the training data by falling count, then by key (`text.alphabet.by_count`). For data in
 pieces, `extend` adds a piece and `settle` numbers the features of all pieces. For data on several machines, `survey`
-counts a share, and `adopt` takes the merged counts. All three ways give the same numbers. `transform` ignores features
-that are not in the training data.
+counts a share, and `adopt` takes the merged counts; `draft` keeps the rows of the share meanwhile, and `numbered` gives
+them their final numbers. All three ways give the same numbers. `transform` ignores features that are not in the
+training data.
 """
 
 from abc import ABC, abstractmethod
@@ -55,6 +56,22 @@ class Extended(NamedTuple):
 
     features: FeatureRows
     spell: Spell
+
+
+class Draft(NamedTuple):
+    """The features of a piece of the training data, numbered by alphabets of its own (none if numbers are fixed)."""
+
+    features: FeatureRows
+    alphabets: list[Alphabet]
+    spell: Spell
+
+    def counted(self) -> list[FeatureCounts]:
+        """The features and how often they occur, in groups."""
+        names, found = self.spell(self.alphabets) if self.alphabets else [], list[FeatureCounts]()
+        for alphabet, rows in zip(self.alphabets, self.features.groups, strict=False):
+            here, names = names[: alphabet.size], names[alphabet.size :]
+            found.append(FeatureCounts(alphabet.keys(), counts_of(rows, alphabet.size), here))
+        return found
 
 
 class LookedUp(Protocol):
@@ -120,9 +137,21 @@ class Extractor(ABC):
         """Number the features of each alphabet by their counts; return their numbers so far, in the new order."""
         return []
 
+    def draft(self, X: Any) -> Draft:
+        """The features of a piece of the training data, to be surveyed now and numbered later."""
+        return Draft(self.extend(X).features, [], _no_names)
+
+    def numbered(self, draft: Draft) -> FeatureRows:
+        """The features of a draft, which is used up, as they are numbered now; unknown ones are left out."""
+        if not self.alphabets:
+            return draft.features
+        pairs = zip(self.alphabets, draft.alphabets, strict=True)
+        numbers = [known.lookup(alphabet.keys()) for known, alphabet in pairs]
+        return FeatureRows(draft.features.indptr, *map(renumbered, draft.features.groups, numbers))
+
     def survey(self, X: Any) -> list[FeatureCounts]:
         """The features of a part of the training data and how often they occur; none if they have no names."""
-        return []
+        return self.draft(X).counted()
 
     def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:  # noqa: B027 — fixed numbers stay
         """Number the features of the merged surveys of all shares; replaces `fit`."""
@@ -213,18 +242,12 @@ class NumberedFeatures(Extractor):
             self.indexes = [alphabet.reordered(order) for alphabet, order in zip(found, orders, strict=True)]
         return orders
 
-    def survey(self, X: Any) -> list[FeatureCounts]:
-        """The features of `X` and how often they occur, in groups; none if they are hashed."""
-        if self.hash_bits is not None:
-            return []
-        fresh, found = copy(self), list[FeatureCounts]()
+    def draft(self, X: Any) -> Draft:
+        """The features of a piece of the training data, numbered by alphabets of its own; none if they are hashed."""
+        fresh = copy(self)
         fresh.indexes = [self._new_index() for _ in self.indexes]
         features, spell = fresh.extend(X)
-        names = spell(fresh.alphabets)
-        for alphabet, rows in zip(fresh.alphabets, features.groups, strict=True):
-            here, names = names[: alphabet.size], names[alphabet.size :]
-            found.append(FeatureCounts(alphabet.keys(), counts_of(rows, alphabet.size), here))
-        return found
+        return Draft(features, fresh.alphabets, spell)
 
     def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features of a survey of all data; replaces `fit`."""

@@ -23,7 +23,7 @@ from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, values_by_label
+from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, places_of, values_by_label
 from widemargin.text.matrices import MatrixExtractor, as_matrix, warn_of_scales
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], I
     found = distinct.tolist()
     if labels is None:
         return found, numbers.astype(np.int32)
-    return labels, _numbers_of(found, labels)[numbers]
+    return labels, places_of(found, labels)[numbers]
 
 
 def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntMatrix]:
@@ -339,7 +339,7 @@ def _indicators_of_lists(y: Any, labels: list[Any] | None) -> tuple[list[Any], I
         raise DataError(MIXED)
     found = sorted(set(flat))
     chosen = found if labels is None else labels
-    numbers = dict(zip(found, _numbers_of(found, chosen).tolist(), strict=True))
+    numbers = dict(zip(found, places_of(found, chosen).tolist(), strict=True))
     matrix = np.zeros((len(sets), len(chosen)), dtype=np.int32)
     for row, each in zip(matrix, sets, strict=True):
         row[[numbers[label] for label in each]] = 1
@@ -357,12 +357,3 @@ def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVect
     if not isinstance(costs, Mapping):
         raise DataError(f"costs must be a dict of {{label: cost}}, not {costs!r:.60}")
     return values_by_label(costs, labels, "costs")
-
-
-def _numbers_of(found: list[Any], labels: list[Any]) -> IntVector:
-    """The numbers that the `found` labels have in `labels`."""
-    number = {label: k for k, label in enumerate(labels)}
-    for label in found:
-        if label not in number:
-            raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
-    return np.array([number[label] for label in found], dtype=np.int32)

@@ -10,7 +10,7 @@ from widemargin.core.header import many, names, record, whole
 from widemargin.core.mapped import Pages
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.tasks.arrays import Arrays, Boundaries, Facts, FeatureFiles, LabelFile
+from widemargin.tasks.arrays import PARTLY_KNOWN, Arrays, Boundaries, Facts, FeatureFiles, LabelFile
 from widemargin.tasks.tag import TaggerParameters
 from widemargin.tasks.tag.estimator import assemble_tags, check_passes, costs_of
 from widemargin.tasks.tag.features import ChainExamples, ChainShape
@@ -23,8 +23,6 @@ from widemargin.text.labels import by_frequency, encode_labels
 
 FIELDS = {"labels": names(str, int, at_least=1), "counts": many(whole(at_least=1)), "features": record({})}
 """The fields of the header beside the arrays."""
-
-PARTLY_KNOWN = "labels that are unknown, or known in part only, need all data in memory; leave out such sequences"
 
 
 class TagArrays(Arrays):
