@@ -252,7 +252,7 @@ class NumberedFeatures(Extractor):
     def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features of a survey of all data; replaces `fit`."""
         if vocabularies:
-            self._take([each.numbered(self.min_count) for each in vocabularies])
+            self._take(vocabularies, [by_count(each.keys, each.counts, self.min_count) for each in vocabularies])
 
     def grown(self, X: Any, min_count: int) -> Self:
         """An extractor of these features and of those that occur at least `min_count` times in `X`."""
@@ -264,7 +264,7 @@ class NumberedFeatures(Extractor):
             here, names = names[: alphabet.size], names[alphabet.size :]
             none = np.zeros(alphabet.size, dtype=np.int64)
             known.append(FeatureCounts(alphabet.keys(), none, here).merged(each))
-        grown._take(known)
+        grown._take(known, [np.arange(len(each.keys)) for each in known])
         return grown
 
     def keep(self, used: BoolVector) -> Self | None:
@@ -276,11 +276,11 @@ class NumberedFeatures(Extractor):
         kept.indexes = [each.reordered(np.flatnonzero(part)) for each, part in zip(found, parts, strict=True)]
         return kept
 
-    def _take(self, vocabularies: Sequence[FeatureCounts]) -> None:
-        """Take these features, numbered in this order."""
-        alphabets = [Alphabet(each.keys) for each in vocabularies]
+    def _take(self, vocabularies: Sequence[FeatureCounts], orders: Sequence[LongVector]) -> None:
+        """Take these features, numbered in these orders; their names are listed when somebody asks for them."""
+        alphabets = [Alphabet(each.keys[order]) for each, order in zip(vocabularies, orders, strict=True)]
         self.indexes = [*alphabets]
-        self._spell = ListedNames(alphabets, partial(_all_names, vocabularies))
+        self._spell = ListedNames(alphabets, partial(_all_names, vocabularies, orders))
 
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
@@ -321,8 +321,8 @@ def _no_names(alphabets: Sequence[Alphabet]) -> list[str]:
     return []
 
 
-def _all_names(vocabularies: Sequence[FeatureCounts]) -> list[str]:
-    return [name for vocabulary in vocabularies for name in vocabulary.names]
+def _all_names(vocabularies: Sequence[FeatureCounts], orders: Sequence[LongVector]) -> list[str]:
+    return [each.names[k] for each, order in zip(vocabularies, orders, strict=True) for k in order.tolist()]
 
 
 def counts_of(rows: Rows, size: int) -> LongVector:
