@@ -101,10 +101,11 @@ class OutOfCore:
         """The first piece, as a sample of the data; empty for a pipe, which can be read only once."""
         if self.stream.source == "-":
             return Corpus(None, None, own, {}, None)
-        corpus = next(self.stream.corpora(self.task, **own), None)
-        if corpus is None:
+        first = next(self.stream.pieces(self.task, **own), None)
+        if first is None:
             raise DataError(f"{self.stream.source} holds no data")
-        return corpus._replace(about={name: each for name, each in corpus.about.items() if name != "width"})
+        about = {name: each for name, each in first.corpus.about.items() if name != "width"}
+        return first.corpus._replace(about=about)
 
     def compile(self, parameters: Parameters, data: Data) -> Compiled[Any]:
         """Compile all data."""

@@ -8,7 +8,6 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 
-
 SHARE = 1 << 20
 """How many entries are looked at together."""
 

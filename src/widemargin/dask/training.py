@@ -276,7 +276,6 @@ def survey_pieces(
     client: Client, kind: Kind, parameters: Any, pieces: dict[int, Any], view: worker.View | None = None
 ) -> Surveyed:
     """Survey the pieces on the workers, in a tree."""
-
     run = uuid4().hex[:8]
 
     def submit(workers: list[str] | None) -> list[Future[Any]]:

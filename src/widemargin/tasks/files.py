@@ -239,13 +239,14 @@ class Files(ABC):
         own : the task's own options
         """
 
-    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any], **own: Any) -> Iterator[Corpus]:
+    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any], **own: Any) -> Iterator[Piece]:
         """A file with its gold outputs, piece by piece, for training on more data than fit into memory."""
         for raw in pieces(path, partial(self.cut, reading=reading)):
             with counted_within(raw.source, raw.first):
                 corpus = self.read(raw, reading, about, gold=True, **own)
-            if any(corpus.size.values()):  # the last piece may hold only blank lines
-                yield corpus
+            piece = Piece(corpus, raw.source, raw.first)
+            if not piece.is_empty:  # the last piece may hold only blank lines
+                yield piece
 
     def cut(self, head: RawText, reading: Reading) -> Cut:
         """How to cut a file that begins like this into pieces; raise if it cannot be done."""

@@ -41,7 +41,7 @@ from widemargin.core.stop import Callback
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
 from widemargin.tasks import Kind, Task, kind_of, kinds
-from widemargin.tasks.base import Corpus, Reading, counted_within
+from widemargin.tasks.base import Piece, Reading, counted_within
 from widemargin.tasks.parameters import Parameters
 from widemargin.tasks.recorded import DATA
 from widemargin.tasks.training import Compiled, Data
@@ -79,14 +79,14 @@ class Stream:
             return None
         return list(chain.from_iterable(map(_files, map(os.fspath, given))))
 
-    def corpora(self, task: Task, **own: Any) -> Iterator[Corpus]:
-        """The files, piece by piece; later files are read in the same way as the first. `own` are the task's options."""
+    def pieces(self, task: Task, **own: Any) -> Iterator[Piece]:
+        """The files, piece by piece; later ones are read in the same way as the first. `own` are the task's options."""
         files, reading, about = task.load_files(), self.reading, dict[str, Any]()
         for path in self.paths() or ():
             first = None
-            for corpus in files.pieces(path, reading, about, **own):
-                first = first or corpus
-                yield corpus
+            for piece in files.pieces(path, reading, about, **own):
+                first = first or piece.corpus
+                yield piece
             if first is not None and not about:
                 about = first.about.copy()
                 about.pop("width", None)  # the next file may be wider
@@ -187,9 +187,9 @@ def _write(
                 arrays.add(Data(X, y))
             n_examples += len(X)
             _tell(told, n_examples, folder)
-    for corpus in stream.corpora(task, **own):
+    for corpus, source, first in stream.pieces(task, **own):
         about = about or corpus.about
-        with counted_within(corpus.X.source, corpus.document.raw.first):
+        with counted_within(source, first):
             arrays.add(Data(corpus.X, corpus.y))
         size = {what: size.get(what, 0) + count for what, count in corpus.size.items()}
         _tell(told, next(iter(size.values())), folder)

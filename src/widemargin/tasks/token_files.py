@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess
 from widemargin.files.jsonlines import LABEL_KEYS
-from widemargin.files.pieces import Cut, pieces
+from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import Scores, confused, counted, quotient, scores_of_pairs, sequences_right, span_counts
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
 from widemargin.tasks.answers import AnswerLimits
-from widemargin.tasks.base import Corpus, Reading, Tally, counted_within
+from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.files import (
     Files,

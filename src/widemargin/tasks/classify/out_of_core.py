@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatVector, IntMatrix, IntVector
-from widemargin.core.header import many, names, whole
+from widemargin.core.header import many, whole
 from widemargin.core.mapped import Pages, RowsFile, VectorFile
 from widemargin.core.sparse import Matrix, Rows, boundaries, with_values
 from widemargin.core.stored import Stored
@@ -106,7 +106,11 @@ class ClassArrays(Arrays):
     def compiled(parameters: ClassifierParameters, stored: Stored, pages: Pages, data: Data) -> Compiled[Classifier]:
         """The written arrays as examples."""
         header = stored.checked({**FIELDS, "counts": many(whole(at_least=1), at_least=len(stored.header["labels"]))})
-        labels, X, gold = header["labels"], Matrix(pages.rows("features"), header["width"]), pages.vector("gold", np.int32)
+        labels, X, gold = (
+            header["labels"],
+            Matrix(pages.rows("features"), header["width"]),
+            pages.vector("gold", np.int32),
+        )
         counts = pages.vector("counts", np.float64)
         weight = counts
         if parameters.class_weight is not None:

@@ -12,8 +12,8 @@ import numpy as np
 from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
-from widemargin.core.sparse import of_width
 from widemargin.core.solver import Solver
+from widemargin.core.sparse import of_width
 from widemargin.core.stop import Callback, Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.tasks.abilities import NamedEstimator
@@ -67,7 +67,7 @@ def assemble_rankings(
     *,
     alone: bool = True,
 ) -> Compiled[RankingModel]:
-    """The examples with their development score, and how to make a model; `alone` if they are not a part of the data."""
+    """The examples with their development score, and how to make a model; `alone` if they are all there is."""
     settings = settings_of(parameters)
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
     if alone and not weight.any():

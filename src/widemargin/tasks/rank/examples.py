@@ -33,7 +33,7 @@ when its brackets descend with D. Grades do not order documents of the same grad
 its completion has better grades first, and each grade by score.
 """
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 

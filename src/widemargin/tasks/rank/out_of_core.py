@@ -48,7 +48,10 @@ class RankArrays(Arrays):
     @staticmethod
     def compiled(parameters: RankerParameters, stored: Stored, pages: Pages, data: Data) -> Compiled[RankingModel]:
         """The written arrays as examples."""
-        settings, extractor = settings_of(parameters), MatrixExtractor(stored.checked({"width": whole(at_least=0)})["width"])
+        settings, extractor = (
+            settings_of(parameters),
+            MatrixExtractor(stored.checked({"width": whole(at_least=0)})["width"]),
+        )
         grades = pages.vector("grades", np.int32)
         indptr = pages.boundaries("indptr", len(grades))
         examples = examples_for(settings, pages.rows("features"), extractor.n_features, indptr, grades)

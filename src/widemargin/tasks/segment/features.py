@@ -308,9 +308,7 @@ class SegmentExtractor:
         own = indptr[first : last + 1] - indptr[first]
         spans = span_boundaries(own, longest)
         n_spans = int(spans[-1])
-        ends, numbers = _span_rows(
-            words, indptr, first, last, longest, n_spans, keys, *self._plan, *self.index.table
-        )
+        ends, numbers = _span_rows(words, indptr, first, last, longest, n_spans, keys, *self._plan, *self.index.table)
         if not self._names_of_lexicons() or not n_spans:
             return Rows(ends, numbers, np.empty(0))
         lower = keys[words[indptr[first] : indptr[last]], self._fields.index(("word", "lower"))]

@@ -110,9 +110,9 @@ class SegmentArrays(Arrays):
 
     def _shares(self) -> Iterator[tuple[LongVector, int]]:
         """Where the sequences of a share begin within it, and the first token of the share."""
-        for first, ends in self.places.file.parts():
-            # The first end of a part is the last of the part before.
-            ends = self.places.file.part(max(first - 1, 0), first + len(ends))
+        for first, part in self.places.file.parts():
+            # The first sequence of a part begins where the part before ends.
+            ends = self.places.file.part(max(first - 1, 0), first + len(part))
             cuts = np.flatnonzero(np.diff(ends // TOKENS)) + 1
             for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(ends) - 1], strict=True):
                 yield ends[begin : end + 1] - ends[begin], int(ends[begin])

@@ -86,7 +86,9 @@ def compile_share(parameters: TaggerParameters, data: Data, survey: Survey) -> C
     costs = costs_of(parameters, labels, partial(_counts_of, survey, labels))
     chain = ChainShape(len(labels), extractor.n_features, extractor.n_transition_features)
     encoded = encoded._replace(labels=labels, known=places_of(encoded.labels, labels)[encoded.known])
-    return assemble_tags(parameters, extractor, labels, _examples(chain, features, encoded, costs), data, piecewise=True)
+    return assemble_tags(
+        parameters, extractor, labels, _examples(chain, features, encoded, costs), data, piecewise=True
+    )
 
 
 def compile_tags(
