@@ -75,7 +75,8 @@ def compile_share(parameters: SegmenterParameters, data: Data, survey: Survey) -
     gold = 2 * places_of(found, labels)[codes >> 1] + (codes & 1)
     shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
     penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)._asdict()
-    return assemble_segments(parameters, extractor, labels, SegmentExamples(shape, *features, gold, **penalties), data)
+    examples = SegmentExamples(shape, *features, gold=gold, **penalties)
+    return assemble_segments(parameters, extractor, labels, examples, data)
 
 
 def compile_segments(

@@ -18,7 +18,7 @@ from widemargin.tasks.tag.model import Tagger
 from widemargin.tasks.tag.predict import check_scheme, labels_to_learn
 from widemargin.tasks.token_training import extractor_for
 from widemargin.tasks.training import Compiled, Data
-from widemargin.text.inputs import check_templates, describe, lengths, prepared, restore
+from widemargin.text.inputs import check_templates, describe, lengths, prepare, restore
 from widemargin.text.labels import by_frequency, encode_labels
 
 FIELDS = {"labels": names(str, int, at_least=1), "counts": many(whole(at_least=1)), "features": record({})}
@@ -43,7 +43,7 @@ class TagArrays(Arrays):
             extractor, X = extractor_for(self.parameters, data)
             self.features = FeatureFiles(extractor, self.folder)
         else:
-            X = prepared(data.X, self.features.extractor)
+            X = prepare(data.X, self.features.extractor)
             check_templates(self.features.extractor, X, data.y)
         self.places.add(self.features.add(X))
         if any(lengths(X)):
