@@ -71,11 +71,11 @@ def compile_share(parameters: SegmenterParameters, data: Data, survey: Survey) -
     labels = survey.by_frequency
     longest = max_lengths(parameters.max_length, labels, survey.facts["longest"])
     extractor.adopt(survey.features)
-    features = extractor.numbered(draft, max(longest))
+    indptr, rows, segment_rows = extractor.numbered(draft, max(longest))
     gold = 2 * places_of(found, labels)[codes >> 1] + (codes & 1)
     shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
     penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)._asdict()
-    examples = SegmentExamples(shape, *features, gold=gold, **penalties)
+    examples = SegmentExamples(shape, indptr, rows, segment_rows, gold, **penalties)
     return assemble_segments(parameters, extractor, labels, examples, data)
 
 
