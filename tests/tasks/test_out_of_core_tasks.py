@@ -208,7 +208,9 @@ def test_several_files_are_one_corpus(name: str, tmp_path: Path) -> None:
     files = sorted(tmp_path.glob(f"[01]{SUFFIXES[name]}"))
     one = write(
         tmp_path / f"all{SUFFIXES[name]}",
-        "\n".join(each.read_text().rstrip("\n") + "\n" * (name == "segments") for each in files).splitlines(),
+        "\n".join(
+            each.read_text(encoding="utf-8").rstrip("\n") + "\n" * (name == "segments") for each in files
+        ).splitlines(),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
