@@ -29,7 +29,7 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.evidence import Ledger
-from widemargin.core.examples import Examples, Totals, Unreachable
+from widemargin.core.examples import Examples, OnDisk, Totals, Unreachable
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.products import inner
 from widemargin.core.sparse import absolute, add_rows, dots, take_rows
@@ -174,6 +174,8 @@ def summed_pass(problem: "Problem") -> SummedPass | None:
     """The full pass over a smooth problem; None if each example needs a cut of its own."""
     examples, work = problem.weighted_examples, problem.examples.work
     if problem.objective.kind != "smooth" or work is None or not len(examples):
+        return None
+    if isinstance(problem.examples, OnDisk):  # sums would need a copy of all features in memory
         return None
     done = np.cumsum(work[examples])
     if not done[-1] > 0.0:  # nothing but empty sequences
