@@ -26,6 +26,7 @@ import numpy as np
 from widemargin._jit import now
 from widemargin._threads import run, shares
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.asking import ask
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.evidence import Ledger
@@ -348,7 +349,6 @@ class Oracle:
         if self.meter.watch is not None:
             self.meter.watch(len(batch))
         begin = perf_counter()
-        parts = shares(batch, self.examples.work, self.n_threads)
-        cuts = concatenate(run([partial(answer, self.examples, w, part) for part in parts]))
+        cuts = concatenate(ask(answer, self.examples, w, batch, self.n_threads, self.may_end))
         self.meter.count(len(batch), perf_counter() - begin)
         return cuts
