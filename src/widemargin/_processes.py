@@ -10,15 +10,19 @@ process works alone for a while, and goes on until the workers are ready. A work
 question is asked again.
 """
 
+import os
 import pickle
 import shutil
 import signal
 import tempfile
 import threading
+import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Future, wait
+from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -116,7 +120,8 @@ class Pool:
             from joblib.externals.loky import ProcessPoolExecutor  # slow to import
 
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            self._executor = ProcessPoolExecutor(self.n, initializer=_ignore_interruption, env=threads)
+            first = os.getpid(), str(self._home())
+            self._executor = ProcessPoolExecutor(self.n, initializer=_begin, initargs=first, env=threads)
             self._ready = [self._executor.submit(_read, str(path)) for _ in range(self.n)]
 
     def _home(self) -> Path:
@@ -161,39 +166,30 @@ class Pool:
     ) -> list[int]:
         """Write answers of the tasks with these numbers; return the numbers of those whose worker has died.
 
-        If this raises, answers that are still under way are never read, so it does not matter that w may change.
+        If this raises, nobody reads the few answers that are still under way, so it does not matter that w may change.
         """
+        self.start(Path(tasks[0][0]))
         died: list[int] = []
-        futures = self._submitted(tasks, left, died)
+        waiting: deque[tuple[int, Future[Any]]] = deque()
+        ahead = iter(left)
         try:
-            for k, future in futures.items():
+            while True:
+                # Few at a time: loky hangs if it ends after questions were cancelled, so no more are asked than needed.
+                for k in islice(ahead, 2 * self.n - len(waiting)):
+                    waiting.append((k, self._executor.submit(_answer, *tasks[k])))
+                if not waiting:
+                    break
+                k, future = waiting.popleft()
                 while not future.done():
                     wait([future], timeout=LOOK)
                     look()
-                try:
-                    answers[k] = future.result()
-                except (BrokenExecutor, CancelledError):
-                    died.append(k)
-                    continue
-                if not died and answers[k][0] is None:  # the first error in order: whatever follows is not waited for
+                answers[k] = future.result()
+                if answers[k][0] is None:  # the first error in order: whatever follows is not waited for
                     self._opened(answers[k], tasks[k][4])
-        except BaseException:
-            for future in futures.values():
-                future.cancel()
-            raise
-        if died:
+        except BrokenExecutor:
+            died = [k for k in left if answers[k] is None]
             self._stop()
         return died
-
-    def _submitted(self, tasks: Sequence[Any], left: list[int], died: list[int]) -> dict[int, Future[Any]]:
-        self.start(Path(tasks[0][0]))
-        futures = {}
-        for k in left:
-            try:
-                futures[k] = self._executor.submit(_answer, *tasks[k])
-            except BrokenExecutor:
-                died.append(k)
-        return futures
 
     def _opened(self, answer: tuple[bytes | None, Any, float], part: IntVector) -> Any:
         found, failure, seconds = answer
@@ -220,9 +216,18 @@ _subjects: dict[str, Any] = {}  # of a worker, by file; oldest first
 _points: dict[str, FloatVector] = {}
 
 
-def _ignore_interruption() -> None:
-    """Ctrl-C reaches every process of a terminal, but only the first one answers it."""
+def _begin(first: int, folder: str) -> None:
+    """Make a worker ready. Ctrl-C reaches every process of a terminal, but only the first one answers it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(first, folder), daemon=True).start()
+
+
+def _end_with(first: int, folder: str) -> None:
+    """Wait until the process that asks has gone, be it killed; then remove what it has left, and end this one."""
+    while os.getppid() == first:
+        time.sleep(LOOK)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 def _read(path: str) -> None:
@@ -265,10 +270,9 @@ def _sendable(error: Exception) -> Failure:
 
 def _dumps(what: Any) -> bytes:
     """What is defined in a notebook or a test, pickled by value, all else as usual."""
-    from joblib.externals import cloudpickle  # slow to import
+    from joblib.externals.loky.backend.reduction import dumps  # slow to import
 
-    pickled: bytes = cloudpickle.dumps(what)
-    return pickled
+    return bytes(dumps(what))
 
 
 _scope = threading.local()
