@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
@@ -65,7 +66,7 @@ class Pool:
         self._folder: Path | None = None
         self._executor: Any = None
         self._ready: list[Future[Any]] = []
-        self._subjects: dict[int, tuple[Any, Path]] = {}  # by identity; oldest first
+        self._subjects: dict[int, tuple[Any, Path | None]] = {}  # by identity; oldest first
         self._points: dict[int, FloatVector] = {}
         self._worked, self._calls, self._numbers = 0.0, 0, 0
 
@@ -74,6 +75,8 @@ class Pool:
     ) -> list[Any]:
         """The answers about successive parts of the batch; `look` is called now and then, and may raise to end this."""
         path = self.know(subject)
+        if path is None:
+            return [question(subject, w, batch)]
         found, done = [], 0
         while done < len(batch) and not self._worth(path, len(batch) - done):
             begin = perf_counter()
@@ -86,23 +89,26 @@ class Pool:
             found += self._handed_over(path, question, w, batch[done:], look)
         return found
 
-    def know(self, subject: Any) -> Path:
-        """The file that holds the subject; raise if it cannot be sent to other processes."""
+    def know(self, subject: Any) -> Path | None:
+        """The file that holds the subject; None, with a warning, if it cannot be sent to other processes."""
         if id(subject) not in self._subjects:
-            path = self._home() / f"subject-{self._numbers}"
+            path: Path | None = self._home() / f"subject-{self._numbers}"
             self._numbers += 1
             try:
-                path.write_bytes(_dumps(subject))
-            except OSError:
-                raise
-            except Exception as error:
-                raise WidemarginError(
-                    f"with n_jobs above 1, structure and data are sent to other processes, but they cannot be pickled "
-                    f"({error}); take n_jobs=1, or set releases_gil = True if decoding releases the interpreter"
-                ) from error
+                pickled = _dumps(subject)
+            except Exception as error:  # whatever the user's own classes raise
+                warnings.warn(
+                    f"one process decodes, since structure and data cannot be pickled for others ({error}); "
+                    "take n_jobs=1, or set releases_gil = True if decoding releases the interpreter",
+                    stacklevel=2,
+                )
+                path = None
+            else:
+                path.write_bytes(pickled)
             while len(self._subjects) >= MOST_SUBJECTS:
                 _, old = self._subjects.pop(next(iter(self._subjects)))
-                old.unlink(missing_ok=True)
+                if old is not None:
+                    old.unlink(missing_ok=True)
             self._subjects[id(subject)] = subject, path
         return self._subjects[id(subject)][1]
 

@@ -50,7 +50,7 @@ def ask(
 def helpers(examples: Any, n_threads: int) -> Iterator[None]:
     """Open a pool of processes for as long as the block lasts, if these examples need one.
 
-    Raises at once if the examples cannot be sent to other processes, although the pool may turn out not to be worth it.
+    Warns at once if the examples cannot be sent to other processes, although the pool may turn out not to be worth it.
     """
     if n_threads == 1 or examples.work is not None or getattr(examples, "releases_gil", False):
         yield

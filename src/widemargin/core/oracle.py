@@ -196,6 +196,8 @@ Answer = Callable[[Examples, FloatVector, IntVector], Cuts]
 
 PLAIN = Margin(error_scale=0.0)
 BATCH_MICROSECONDS = 12000.0
+FEW = 64  # batches of this share of all examples hardly ever need more epochs than single examples
+PAIRS = 16  # with fewer examples, even batches of two need many more
 
 
 @dataclass(slots=True)
@@ -278,11 +280,14 @@ class Oracle:
         """How many examples may be decoded at one w late in training; solvers start with fewer.
 
         The size does not depend on the number of threads, so neither do the results. It is some milliseconds' worth of
-        decoding, to keep several threads busy; at most a sixteenth of all examples, since cuts go stale; and one if
-        decoding holds the interpreter lock anyway.
+        decoding, to keep several threads busy; at most a sixteenth of all examples, since cuts go stale. Where plain
+        Python decodes, it is a small share of all examples: calls are expected to cost more than fresh cuts save.
         """
         work = self.examples.work
-        if work is None or not len(work):
+        if work is None:
+            n = self.examples.n_examples
+            return max(n // FEW, 2 if n >= PAIRS else 1)
+        if not len(work):
             return 1
         return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 16)))
 
