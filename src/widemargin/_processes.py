@@ -92,7 +92,7 @@ class Pool:
     def know(self, subject: Any) -> Path | None:
         """The file that holds the subject; None, with a warning, if it cannot be sent to other processes."""
         if id(subject) not in self._subjects:
-            path: Path | None = self._home() / f"subject-{self._numbers}"
+            path: Path | None = None
             self._numbers += 1
             try:
                 pickled = _dumps(subject)
@@ -102,8 +102,8 @@ class Pool:
                     "take n_jobs=1, or set releases_gil = True if decoding releases the interpreter",
                     stacklevel=2,
                 )
-                path = None
             else:
+                path = self._home() / f"subject-{self._numbers}"
                 path.write_bytes(pickled)
             while len(self._subjects) >= MOST_SUBJECTS:
                 _, old = self._subjects.pop(next(iter(self._subjects)))
