@@ -21,10 +21,9 @@ from widemargin.report.curves import check_can_draw, plot_curves
 from widemargin.report.record import STOPPED, certificate, dev_score
 from widemargin.report.text import share
 from widemargin.tasks import Kind, Task, task
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import SIZES, Corpus, Model, Reading
 from widemargin.tasks.out_of_core import Stream, check_able, compile_stream
 from widemargin.tasks.parameters import Parameters
-from widemargin.tasks.recorded import SIZES
 from widemargin.tasks.training import Compiled, Data, train, train_path
 
 
