@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from widemargin.tasks.custom.estimator import StructuredPredictor as StructuredPredictor
     from widemargin.tasks.estimator import load as load
     from widemargin.tasks.estimator import stacked as stacked
+    from widemargin.tasks.graph.estimator import GraphLabeler as GraphLabeler
     from widemargin.tasks.motif.estimator import MotifFinder as MotifFinder
     from widemargin.tasks.parse.estimator import DependencyParser as DependencyParser
     from widemargin.tasks.rank.estimator import Ranker as Ranker

@@ -68,8 +68,8 @@ BAD_OPTIONS = {
     "--objective nonsense": "there is no objective 'nonsense'",
     "--loss squared": "'squared' is not one of",
     "--penalty l3": "'l3' is not one of",
-    "--memory 0": "cut_memory must be a positive number",
-    "--C 0": "C must be a positive number",
+    "--memory 0": "cut_memory must be a number above 0",
+    "--C 0": "C must be a number above 0",
     "--epochs -1": "the stop rule epochs",
     "--epochs 0": "stopped before its first epoch",
     "--tol nan": "the stop rule gap",
@@ -138,6 +138,6 @@ def test_training_takes_the_same_function_options(folder: Path, tmp_path: Path) 
     for wrong, complaint in {
         "--solver dcd --loss hinge": "not hinge",
         "--solver dcd --penalty l1": "not l1",
-        "--memory -1": "megabytes",
+        "--memory -1": "cut_memory must be a number above 0",
     }.items():
         assert complaint in fail(*train, *wrong.split())

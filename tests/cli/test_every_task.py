@@ -75,6 +75,7 @@ NAMED = {
     "cluster": "name|Anna|Berg",
     "coreference": "text|Ada|dog|PROPN",
     "summarise": "battery|screen",
+    "graph": "left|right",
     "motif": "s0",
 }
 """Labels, words and other names of the files of each task."""

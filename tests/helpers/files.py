@@ -31,6 +31,7 @@ TASK_FILES: dict[str, Callable[[], TaskFile]] = {
     "cluster": lambda: sample("cluster"),
     "coreference": lambda: sample("coreference", "--hash-bits", "10"),
     "summarise": lambda: sample("summarise"),
+    "graph": lambda: sample("graph"),
     "motif": lambda: TaskFile("train.tsv", planted_table(), ["--length", "8", "--order", "0"]),
 }
 

@@ -447,9 +447,9 @@ def test_indices_out_of_bounds_are_refused(small, tmp_path):
 
 def test_other_structures_are_refused(tmp_path):
     path = tmp_path / "a.model"
-    write_model(path, {"structure": "graph"}, {"weights": np.ones(3)})
-    assert "predicts 'graph', which is none of chain" in refusal(path)
-    assert "predicts 'graph'" in refusal(path, lambda path: StructuredPredictor.load(path, object()))
+    write_model(path, {"structure": "maze"}, {"weights": np.ones(3)})
+    assert "predicts 'maze', which is none of chain" in refusal(path)
+    assert "predicts 'maze'" in refusal(path, lambda path: StructuredPredictor.load(path, object()))
 
 
 def test_nothing_in_a_model_file_is_executed(small, tmp_path):
@@ -516,7 +516,7 @@ def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypat
         raise KeyboardInterrupt if stage == "interrupt" else OSError(28, "No space left on device")
 
     if stage == "write":
-        opened = _temporary.opened
+        opened = _temporary.open_file
 
         def half_open(*arguments):
             stream = opened(*arguments)
@@ -524,7 +524,7 @@ def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypat
             stream.close()
             return type("Stream", (), {"write": full, "__enter__": lambda self: self, "__exit__": lambda *_: None})()
 
-        monkeypatch.setattr(_temporary, "opened", half_open)
+        monkeypatch.setattr(_temporary, "open_file", half_open)
     else:
         monkeypatch.setattr(_temporary.os, "fsync", full)
     with pytest.raises(KeyboardInterrupt if stage == "interrupt" else WidemarginError):

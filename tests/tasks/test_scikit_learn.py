@@ -54,6 +54,7 @@ NOT_A_MATRIX = {
     "Clusterer": "X is a list of sets of items, y a partition of each",
     "CoreferenceResolver": "X is a list of texts with mentions, y the entities of each",
     "MotifFinder": "X is a list of strings",
+    "GraphLabeler": "X is a list of graphs, y the labels of the nodes of each",
     "Summariser": "X is a list of topics, y a list of summaries for each",
     "StructuredPredictor": "X and y are whatever the structure says",
 }
@@ -149,6 +150,9 @@ CASES = {
         make(hash_bits=10, **FEW), [text("Ada met Carl . She", [(0, 1), (2, 3), (4, 5)])], [["a", "c", "a"]]
     ),
     "MotifFinder": lambda make: Case(make(length=4, order=0, max_rounds=2, **FEW), READS, [1, 1, 0, 0]),
+    "GraphLabeler": lambda make: Case(
+        make(**FEW), [(np.eye(3), [(0, 1), (1, 2)]), (np.eye(3)[:2], [(0, 1)])], [["a", "b", "a"], ["a", "b"]]
+    ),
     "Summariser": lambda make: Case(
         make(length=5, **FEW), [[["The hotel is old.", "The staff is kind."]]], [["The staff is kind, very kind."]]
     ),
@@ -308,10 +312,10 @@ def test_parameters_of_damaged_models_are_refused_before_a_run_or_taken(name, tm
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"objective": True}, "objective must be a text or an object of the type Objective or None, not True"),
-        ({"random_state": 0.5}, "random_state must be a whole number or None, not 0.5"),
+        ({"objective": True}, "objective must be a text, an object of the type Objective or None, not True"),
+        ({"random_state": 0.5}, "random_state must be a whole number of at least 0 or None, not 0.5"),
         ({"random_state": -1}, "random_state must be a whole number of at least 0"),
-        ({"templates": [1]}, r"templates must be a text or a list of texts or None, not \[1\]"),
+        ({"templates": [1]}, r"templates must be a text, a list of texts or None, not \[1\]"),
         ({"warm_start": "no"}, "warm_start must be True or False, not 'no'"),
         ({"cut_memory": 10**400}, "cut_memory must be a number, not 1000"),
     ],

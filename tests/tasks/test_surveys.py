@@ -9,6 +9,7 @@ import pytest
 from widemargin import (
     ConstituencyParser,
     DependencyParser,
+    GraphLabeler,
     LinearClassifier,
     MultilabelClassifier,
     Ranker,
@@ -36,6 +37,8 @@ RNG = np.random.default_rng(0)
 MATRIX = RNG.normal(size=(40, 3)) + 2.0 * np.eye(3)[np.arange(40) % 3]
 QUERIES = [RNG.normal(size=(4, 3)) for _ in range(12)]
 GRADES = [[int(score > 0.5) for score in query[:, 0]] for query in QUERIES]
+GRAPHS = [(RNG.normal(size=(n, 2)), [(v, v + 1) for v in range(n - 1)]) for n in (4, 3, 5) * 4]
+NODES = [["up" if x[0] > 0 else "down" for x in nodes] for nodes, _ in GRAPHS]
 TREES = [
     "(S (NP (N dogs)) (VP (V bark)))",
     "(S (NP (A big) (N dogs)) (VP (V sleep)))",
@@ -74,6 +77,7 @@ CASES = {
     "classes": (LinearClassifier(class_weight="balanced"), MATRIX, np.array(["a", "b", "c"])[np.arange(40) % 3]),
     "sets": (MultilabelClassifier(), MATRIX, [["x"] * (k % 2) + ["y"] * (k % 3 > 0) for k in range(40)]),
     "rank": (Ranker(measure="pairs"), QUERIES, GRADES),
+    "graph": (GraphLabeler(class_weight="balanced"), GRAPHS, NODES),
     "summarise": (Summariser(), TOPICS * 2, REFERENCES * 2),
     "custom": (StructuredPredictor(Sign()), [-2.0, -1.0, 1.0, 2.0, 3.0, -3.0], [-1, -1, 1, 1, 1, -1]),
 }

@@ -153,8 +153,9 @@ def test_models_of_earlier_versions_still_load(name, tmp_path):
 
 
 def test_there_is_a_model_of_every_kind_that_version_0_1_had():
+    """And of graphs, which are of a later version."""
     found = {read_model(FIXTURES / f"{name}.wm").header["structure"] for name in EXPECTED}
-    assert found == {"chain", "segment", "tree", "brackets", "classes", "multilabel", "custom"}
+    assert found == {"chain", "segment", "tree", "brackets", "classes", "multilabel", "custom", "graph"}
     assert found <= set(KINDS)
 
 

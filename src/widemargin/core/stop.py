@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from widemargin._types import FloatVector
-from widemargin.core.checks import is_number
-from widemargin.core.solution import Epoch, relative_gap
+from widemargin.core.checks import check_declared, number
+from widemargin.core.solution import Epoch, percent, relative_gap
 from widemargin.errors import WidemarginError
 
 Score = Callable[[FloatVector], float]
@@ -25,16 +25,13 @@ class Stop:
         above 20 % do not count
     """
 
-    epochs: int | None = 20
-    seconds: float | None = None
-    gap: float | None = 1e-2
-    patience: int | None = None
+    epochs: int | None = number(20)
+    seconds: float | None = number(None)
+    gap: float | None = number(1e-2)
+    patience: int | None = number(None, least=1)
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("seconds", 0), ("gap", 0), ("patience", 1)):
-            value = getattr(self, name)
-            if value is not None and not (is_number(value) and value >= least):
-                raise WidemarginError(f"the stop rule {name} must be a number of at least {least}, not {value!r}")
+        check_declared(self, "the stop rule {}")
         if self.epochs is None and self.seconds is None and self.gap is None and self.patience is None:
             raise WidemarginError(
                 "without any stop rule training would never end; give epochs, seconds, gap or patience"
@@ -52,6 +49,13 @@ class Stop:
     def is_missed_by(self, gap: float | None) -> bool:
         """Whether this gap is larger than the one that was asked for."""
         return self.gap is not None and (gap is None or gap > self.gap)
+
+    def shortfall(self, gap: float | None, epoch: int) -> str | None:
+        """By how much a gap misses the one that was asked for, in words; None if it does not."""
+        if self.gap is None or not self.is_missed_by(gap):
+            return None
+        reached = "unknown" if gap is None else percent(gap, "")
+        return f"the gap is {reached} after {epoch} epochs, above the {percent(self.gap, '')} wanted"
 
     def reason(self, row: Epoch | None, *, exact: bool = True, waited: int = 0, own: str = "") -> str:
         """The rule that holds after the epoch of `row` (None before the first); empty if training goes on.

@@ -7,7 +7,9 @@ mistyped, people move, and fields stay empty. Families share a surname and an ad
 
 from random import Random
 
-from widemargin.data.generators import mistyped
+from widemargin.core.checks import check_number
+from widemargin.core.header import Range
+from widemargin.data.generators import mistype
 from widemargin.errors import WidemarginError
 
 FIRST = "Anna Anton Berta Boris Carla Carl Dora David Edda Emil Frida Franz Greta Georg Hanna Hugo Ida Ivan Jana Jakob"
@@ -36,10 +38,10 @@ def duplicates(
     [0, 1, 0, 0]
     """
     smallest, largest = size
-    if not (n >= 0 and 1 <= smallest <= largest):
-        raise WidemarginError(f"n must not be negative, and size must be (fewest, most), not {n} and {size}")
-    if not 0 <= noise <= 1:
-        raise WidemarginError(f"noise is a probability, but {noise} was given; choose it between 0 and 1")
+    check_number("n", n, Range(0), whole=True)
+    check_number("noise", noise, Range(0, most=1))
+    if not 1 <= smallest <= largest:
+        raise WidemarginError(f"size must be (fewest, most) and at least 1, not {size}")
     rng = Random(seed)
     drawn = [_list(rng, rng.randint(smallest, largest), noise) for _ in range(n)]
     return [records for records, _ in drawn], [people for _, people in drawn]
@@ -89,15 +91,15 @@ def _differently(rng: Random, field: str, value: str | int | None) -> str | int 
     match field:
         case "name":
             first, last = text.split()
-            return rng.choice((f"{first[0]}. {last}", f"{last}, {first}", f"{first} {mistyped(rng, last)}", last))
+            return rng.choice((f"{first[0]}. {last}", f"{last}, {first}", f"{first} {mistype(rng, last)}", last))
         case "street":
             name, kind, house = text.split()
             return rng.choice(
-                (f"{name} {SHORT[kind]} {house}", f"{mistyped(rng, name)} {kind} {house}", f"{name} {kind}")
+                (f"{name} {SHORT[kind]} {house}", f"{mistype(rng, name)} {kind} {house}", f"{name} {kind}")
             )
         case "born":
             return int(text) + rng.choice((-1, 1))
         case "phone":
             return text.replace(" ", "") if rng.random() < 0.5 else text[:-1] + str(rng.randint(0, 9))
         case _:
-            return mistyped(rng, text)
+            return mistype(rng, text)

@@ -22,7 +22,7 @@ class Sample(NamedTuple):
     options: tuple[str, ...] = ()
 
 
-def labelled(n: int = 40) -> str:
+def labelled_addresses(n: int = 40) -> str:
     """Addresses, a token and its label per line."""
     return "\n".join(
         "".join(f"{token}\t{label}\n" for token, label in zip(*pair, strict=True))
@@ -72,6 +72,18 @@ def reviews(n: int = 5) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rings(n: int = 12) -> str:
+    """Rings of six nodes, half of which are left and half right."""
+    rng, lines = Random(0), []
+    for k in range(n):
+        labels = ["left" if (v + k) % 6 < 3 else "right" for v in range(6)]
+        places = [(1 if label == "left" else -1) + rng.gauss(0, 0.6) for label in labels]
+        nodes = [[round(place, 3), round(rng.gauss(0, 1), 3)] for place in places]
+        edges = [[v, (v + 1) % 6] for v in range(6)]
+        lines.append(json.dumps({"id": k, "nodes": nodes, "edges": edges, "labels": labels}))
+    return "\n".join(lines) + "\n"
+
+
 NAMES = (("Ada", "she", "her"), ("Carl", "he", "him"), ("Eva", "she", "her"), ("Gustav", "he", "him"))
 
 
@@ -111,8 +123,8 @@ def sequences(n: int = 24, size: int = 30) -> str:
 
 
 SAMPLES: dict[str, Callable[[], Sample]] = {
-    "tag": lambda: Sample("train.tsv", labelled()),
-    "segment": lambda: Sample("train.tsv", labelled()),
+    "tag": lambda: Sample("train.tsv", labelled_addresses()),
+    "segment": lambda: Sample("train.tsv", labelled_addresses()),
     "parse": lambda: Sample("train.conllu", treebank(20).conllu()),
     "bracket": lambda: Sample("train.mrg", "".join(f"{tree}\n" for tree in treebank(20).trees)),
     "classify": lambda: Sample("train.svm", vectors()),
@@ -120,5 +132,6 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
     "cluster": lambda: Sample("train.jsonl", people()),
     "coreference": lambda: Sample("train.conllu", small_texts()),
     "summarise": lambda: Sample("train.jsonl", reviews(), ("--length", "10")),
+    "graph": lambda: Sample("train.jsonl", rings()),
     "motif": lambda: Sample("train.tsv", sequences(), ("--length", str(len(MOTIF)))),
 }

@@ -84,7 +84,7 @@ class PackedStrings(Sequence[str]):
         return hash(tuple(self.strings))
 
 
-def encoded(string: str) -> bytes:
+def encode_string(string: str) -> bytes:
     """The bytes of a string in a file, without the zero byte that ends it."""
     try:
         content = string.encode("utf-8", "surrogateescape")
@@ -109,7 +109,7 @@ def read_quarks(content: ByteVector, begin: int, n: int, place: Place) -> Packed
     chunk, size, _, order, count, backward = HEADER.unpack(content[begin : begin + HEADER.size].tobytes())
     if chunk != CHUNK or order != BYTE_ORDER or count != n or begin + size > len(content):
         raise place.damaged(f"the strings that begin at byte {begin:,} are not a database of {n:,} strings")
-    content = content[begin : begin + size]
+    content = content[begin : begin + size].copy()  # of our own: for `bytes` the kernel would need a second version
     offsets = numbers(content, backward, n, place)
     # No more room than the file has bytes: overlapping strings of a damaged file could ask for more.
     text, lengths, characters = np.empty(size, dtype=np.uint8), np.empty_like(offsets), np.empty_like(offsets)
@@ -146,7 +146,7 @@ def _copy_strings(
 
 def quark_database(strings: Sequence[str]) -> bytes:
     """The database of distinct strings, numbered in their order."""
-    records = [encoded(string) for string in strings]
+    records = [encode_string(string) for string in strings]
     lengths = np.fromiter(map(len, records), dtype=np.int64, count=len(records)) + 1
     content = b"".join(struct.pack("<II", i, len(record) + 1) + record + b"\0" for i, record in enumerate(records))
     ends = FIRST_RECORD + np.cumsum(lengths + 8)

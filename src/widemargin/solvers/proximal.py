@@ -30,7 +30,7 @@ from widemargin.core.problem import Problem
 from widemargin.core.products import inner, lookup_for
 from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.blocks import SLIGHT, SPREAD, Room, gather, look, meet, new_room, room_for
-from widemargin.solvers.dual import Dual, cached, flaw_of_limits, growing, largest_scale, limits, new_cuts
+from widemargin.solvers.dual import Dual, cached_blocks, flaw_of_limits, growing, largest_scale, limits, new_cuts
 from widemargin.solvers.qp import pair_steps
 
 SLOWLY = 4  # epochs until there is one more sweep in each
@@ -69,9 +69,9 @@ class ProximalState:
 
 
 @kernel
-def _settle(i: int, dual: Dual, z: FloatVector, rho: float, room: Room, n: int, max_steps: int) -> None:
+def _solve_block(i: int, dual: Dual, z: FloatVector, rho: float, room: Room, n: int, max_steps: int) -> None:
     """Make pair steps on the `n` cuts laid out, and apply the change to z and w."""
-    # Beside `blocks.settle`: with ρ as a case of that, all other solvers took an eighth longer.
+    # Beside `blocks.solve_block`: with ρ as a case of that, all other solvers took an eighth longer.
     sets = dual.sets
     for k in range(n):
         for other in range(n):
@@ -108,7 +108,7 @@ def _absorb(cuts: Cuts, dual: Dual, z: FloatVector, rho: float, max_steps: int) 
         room = room_for(cuts.block[k], dual, room)
         n = meet(k, cuts, dual, SLIGHT, room, lookup)
         if n >= 0:
-            _settle(cuts.block[k], dual, z, rho, room, n, max_steps)
+            _solve_block(cuts.block[k], dual, z, rho, room, n, max_steps)
 
 
 @kernel
@@ -119,7 +119,7 @@ def _sweep(blocks: IntVector, dual: Dual, z: FloatVector, rho: float, max_steps:
         n = gather(i, dual, room)
         look(i, dual, room, n, -np.inf)
         if room.found[SPREAD] > SLIGHT:
-            _settle(i, dual, z, rho, room, n, max_steps)
+            _solve_block(i, dual, z, rho, room, n, max_steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ class ProximalPoint(Solver):
         # The errors of all rounds add up: they must become ever smaller, or w never converges.
         sweeps = self.sweeps + state.epochs // SLOWLY
         for _ in range(sweeps if len(state.store) else 0):
-            _sweep(cached(state.store, rng), state.view, state.z, state.rho, self.steps)
+            _sweep(cached_blocks(state.store, rng), state.view, state.z, state.rho, self.steps)
         for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.epochs)):
             _absorb(cuts, state.view, state.z, state.rho, self.steps)
         s = state.store.combination(problem.n_weights)
@@ -180,7 +180,7 @@ class ProximalPoint(Solver):
         """The last point."""
         return state.w
 
-    def carried(self, problem: Problem, state: ProximalState) -> CutStore:
+    def warm_start(self, problem: Problem, state: ProximalState) -> CutStore:
         """The working sets."""
         return state.store
 

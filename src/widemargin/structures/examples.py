@@ -97,6 +97,12 @@ class PartExamples:
         """The estimated decoding time of each example in microseconds."""
         return self.features.work
 
+    @property
+    def about(self) -> str:
+        """How the structure decodes, for the certificate; "" if there is nothing to say (`core.solution.Solution`)."""
+        about: str = getattr(self.structure, "about", "")
+        return about
+
     def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
         """The best outputs of the batch, end to end."""
         scales = per_example(error_scale, batch)
@@ -176,7 +182,7 @@ class PartExamples:
 
 def slices(n_own: LongVector, most: int) -> list[slice]:
     """Runs of examples with about `most` own parts together; a larger example is a run by itself."""
-    if len(n_own) == 1:
+    if len(n_own) <= 1:  # no example at all is a run, too: outputs of nothing can then be joined
         return [slice(None)]
     done = np.cumsum(n_own)
     edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=-1)).tolist()

@@ -4,7 +4,8 @@
 
 The items of a graph are its nodes, then its edges. Those of a kind have the same parts, the labels of a node or the
 pairs of labels of an edge. Each part of a kind takes one of the `width` weights of a feature, or none; so parts may be
-tied, as (a, b) and (b, a) are if pairs are symmetric.
+tied, as (a, b) and (b, a) are if pairs are symmetric. Several items may begin at the same part: then they have the same
+parts, and their scores add up.
 """
 
 from collections.abc import Sequence
@@ -92,19 +93,23 @@ def _gather(given: Items, kinds: Kinds, batch: IntVector, parts: Parts) -> Rows:
         for j in range(parts.indptr[k], parts.indptr[k + 1]):
             r = _item_of(given.places, first, last, parts.numbers[j])
             at[j - parts.indptr[k]] = r
-            count += rows.indptr[r + 1] - rows.indptr[r]
+            place = given.places[r]
+            while r >= first and given.places[r] == place:
+                count += rows.indptr[r + 1] - rows.indptr[r]
+                r -= 1
         draft, fill = with_room(draft, write, count), write
         for j in range(parts.indptr[k], parts.indptr[k + 1]):
             r = at[j - parts.indptr[k]]
-            kind = given.kinds[r]
-            part = kinds.parts[kind] + parts.numbers[j] - given.places[r]
-            value, column = parts.values[j] * kinds.signs[part], kinds.columns[part]
-            if column < 0 or value == 0.0:
-                continue
-            for entry in range(rows.indptr[r], rows.indptr[r + 1]):
-                draft.indices[fill] = kinds.first[kind] + rows.indices[entry] * kinds.width[kind] + column
-                draft.values[fill] = value * rows.values[entry] if len(rows.values) > 0 else value
-                fill += 1
+            place = given.places[r]
+            while r >= first and given.places[r] == place:
+                kind = given.kinds[r]
+                part = kinds.parts[kind] + parts.numbers[j] - place
+                value, column = parts.values[j] * kinds.signs[part], kinds.columns[part]
+                for entry in range(rows.indptr[r], rows.indptr[r + 1] if column >= 0 and value != 0.0 else 0):
+                    draft.indices[fill] = kinds.first[kind] + rows.indices[entry] * kinds.width[kind] + column
+                    draft.values[fill] = value * rows.values[entry] if len(rows.values) > 0 else value
+                    fill += 1
+                r -= 1
         write = coalesce(draft.indices, draft.values, write, fill, write, draft.table)
         indptr[k + 1] = write
     return Rows(indptr, draft.indices[:write].copy(), draft.values[:write].copy())

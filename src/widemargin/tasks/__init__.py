@@ -28,6 +28,7 @@ TASKS = {
     "coreference": "widemargin.tasks.coreference",
     "motif": "widemargin.tasks.motif",
     "summarise": "widemargin.tasks.summarise",
+    "graph": "widemargin.tasks.graph",
     "custom": "widemargin.tasks.custom",
 }
 """The package of each task, by its name on the command line."""

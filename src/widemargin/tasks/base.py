@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.core.header import Fields, Place, number, text
+from widemargin.core.header import Fields, Place, flag, many, mapping, number, optional, plain, record, text, whole
 from widemargin.core.model_file import ModelFile, read_model, write_model
-from widemargin.core.solution import Solution
+from widemargin.core.solution import SOLUTION, Solution
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.tasks import kinds, reporter_of
 from widemargin.tasks.calibration import CALIBRATION, Calibration
-from widemargin.tasks.recorded import SUMMARY
 
 if TYPE_CHECKING:
     from widemargin.core.online import Online
@@ -33,6 +32,35 @@ if TYPE_CHECKING:
     from widemargin.report.evaluation import Evaluation
     from widemargin.report.explain import Explanation, Question
     from widemargin.tasks.files import Reporter
+
+
+SIZES = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "mentions", "width")
+
+DATA = record(
+    {},
+    {
+        **dict.fromkeys(("label", "format", "unknown", "alternatives", "encoding"), text()),
+        "columns": many(text()),
+        **dict.fromkeys(SIZES, whole(at_least=0)),
+        **dict.fromkeys(("several", "keep_functions", "detected"), flag()),
+    },
+)
+"""Facts about the training data in the header of a model file."""
+
+SUMMARY = record(
+    {},
+    {
+        "parameters": mapping(plain()),
+        "C": optional(number(finite=False)),
+        **dict.fromkeys(("solver", "objective", "metric"), text()),
+        "data": DATA,
+        "solution": SOLUTION,
+        **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
+        **dict.fromkeys(("cut_short", "examples"), whole(at_least=0)),
+        "trained_by": text(),
+    },
+)
+"""The record of training in the header of a model file."""
 
 
 class Corpus(NamedTuple):
@@ -188,19 +216,19 @@ class Model(ABC):
         """The course of training, and the final weights."""
         if "solution" not in self.summary:
             raise WidemarginError("the model does not tell how it was trained")
-        return Solution.restored(self.w, self.summary["solution"])
+        return Solution.from_summary(self.w, self.summary["solution"])
 
     @property
     def course(self) -> Solution | None:
         """The course of training without weights, which a loaded model is slow to assemble; None if unknown."""
         found = self.summary.get("solution")
-        return None if found is None else Solution.restored(np.empty(0), found)
+        return None if found is None else Solution.from_summary(np.empty(0), found)
 
     # Its file.
 
-    @abstractmethod
-    def compacted(self) -> Self:
-        """The same model without features whose weights are all zero."""
+    def compact(self) -> Self:
+        """The same model without features whose weights are all zero; itself if features cannot be left out."""
+        return self
 
     @abstractmethod
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -216,14 +244,14 @@ class Model(ABC):
 
         A model that goes on learning keeps them: its solver may hold state for them.
         """
-        header, tensors = (self.compacted() if self.online is None else self)._description()
+        header, tensors = (self.compact() if self.online is None else self)._description()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
             if self.calibration.beta is not None:
                 about["beta"] = self.calibration.beta
         if self.online is not None:
-            about["online"], arrays = self.online.described()
+            about["online"], arrays = self.online.describe()
             tensors = tensors | {f"online.{name}": array for name, array in arrays.items()}
         return about, tensors
 
@@ -249,14 +277,25 @@ class Model(ABC):
             raise stored.place.error(f"predicts {header['structure']!r:.60}, not {cls.predicts}")
         calibrated = {"calibration": CALIBRATION, "beta": number(at_least=0)}
         stored.checked({**cls.fields, "summary": SUMMARY}, {**cls.perhaps, **calibrated})
-        model = stored.made(cls._restore, stored)
+        model = stored.build(cls._restore, stored)
         if "calibration" in header:
             model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
         if "online" in header:
             from widemargin.core.online import Online  # seldom needed
 
-            model.online = Online.restored(stored.within("online"), model.sizes["weights"])
+            model.online = Online.restore(stored.within("online"), model.sizes["weights"])
         return model
+
+
+class VectorModel(Model):
+    """A model whose weights are one vector."""
+
+    weights: FloatVector
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights."""
+        return self.weights
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

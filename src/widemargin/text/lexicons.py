@@ -35,7 +35,7 @@ class Lexicon:
     >>> lexicon = Lexicon(["New York", "York"])
     >>> from widemargin.text.hashing import rolled
     >>> words = Words.of(np.array([0, 3]), hash_strings(["in", "new", "york"]))
-    >>> [(starts[lexicon.holds(runs)].tolist()) for starts, runs in rolled(words.keys, words.indptr, 2)]
+    >>> [(starts[lexicon.holds(runs)].tolist()) for starts, runs in roll_keys(words.keys, words.indptr, 2)]
     [[2], [1]]
     >>> lexicon.similarities(words, np.array([0, 3, 5, 6])).tolist()
     [0.0, 0.3333333333333333, 0.6666666666666666, 0.5, 1.0, 1.0]
@@ -86,7 +86,7 @@ def _similarities(
     for t in range(len(spans) - 1):
         n_touched = n_words = 0
         for d in range(spans[t + 1] - spans[t]):
-            if previous[t + d] < t:
+            if previous[t + d] < t:  # spans are compared as sets: a word that the span has already does not count
                 n_words += 1
                 if known[t + d] >= 0:
                     for k in range(begins[known[t + d]], begins[known[t + d] + 1]):
@@ -99,6 +99,7 @@ def _similarities(
             for k in range(n_touched):
                 entry = touched[k]
                 best[spans[t] + d] = max(best[spans[t] + d], shared[entry] / (n_words + sizes[entry] - shared[entry]))
+        # Only the entries met are cleared: a span meets few of a large lexicon.
         for k in range(n_touched):
             shared[touched[k]] = 0
 

@@ -236,13 +236,13 @@ class TreeExamples(WithBestK, WithPositions):
         lengths = np.diff(indptr)
         trees.check_lengths(lengths, source)
         self.trees, self.heads = trees, np.empty(0, dtype=np.int32) if heads is None else heads
-        gold = self._checked(lengths, labels)
+        gold = self._gold_codes(lengths, labels)
         structure, features = trees.structure, TreeFeatures(trees, indptr, keys, self.heads)
         costs = ArcCosts(indptr, gold, structure, np.array([head_cost, label_cost], dtype=np.float64))
         features.check()
         super().__init__(structure, features, costs, gold)
 
-    def _checked(self, lengths: LongVector, labels: IntVector | None) -> IntVector:
+    def _gold_codes(self, lengths: LongVector, labels: IntVector | None) -> IntVector:
         """The codes of the gold arcs; raise unless every index is within bounds: kernels do not check."""
         heads, n_labels, n_tokens = self.heads, self.trees.n_labels, int(lengths.sum())
         if not len(heads):

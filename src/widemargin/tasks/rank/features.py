@@ -12,11 +12,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Matrix, Rows, boundaries, stack, taken
+from widemargin.core.sparse import Matrix, Rows, boundaries, stack, take_rows
 from widemargin.errors import DataError
+from widemargin.tasks.rank import HIGHEST_GRADE
 from widemargin.text.matrices import as_matrix
-
-HIGHEST_GRADE = 30
 
 
 class Queries(NamedTuple):
@@ -35,7 +34,7 @@ class Queries(NamedTuple):
         sizes = np.diff(self.indptr)[numbers]
         indptr = boundaries(sizes)
         documents = np.arange(indptr[-1]) + np.repeat(self.indptr[numbers] - indptr[:-1], sizes)
-        return Queries(Matrix(taken(self.matrix.rows, documents), self.matrix.width), indptr)
+        return Queries(Matrix(take_rows(self.matrix.rows, documents), self.matrix.width), indptr)
 
 
 def as_queries(X: Any, group: Any = None, qid: Any = None, width: int | None = None) -> Queries:
@@ -125,11 +124,6 @@ def as_grades(y: Any, indptr: LongVector) -> IntVector:
     return grades.astype(np.int32)
 
 
-def with_values(rows: Rows) -> Rows:
-    """The same rows with their values written out."""
-    return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
-
-
 def normalise(rows: Rows, width: int, indptr: LongVector) -> Rows:
     """Each feature divided by the length of its range within the query; features without a range are left out.
 
@@ -157,6 +151,7 @@ def _scaled_values(rows: Rows, width: int, indptr: LongVector) -> FloatVector:
             if count[f] < indptr[q + 1] - indptr[q]:
                 least, most = min(least, 0.0), max(most, 0.0)
             values[k] = rows.values[k] / (most - least) if most > least else 0.0
+        # The features met are cleared one by one: the whole width may be far larger.
         for k in range(begin, end):
             count[rows.indices[k]] = 0
     return values
