@@ -188,7 +188,7 @@ class Run:
             cuts,
             found.doubt,
             shortfall,
-            getattr(problem.examples, "about", "") or None,
+            getattr(self.problem.examples, "about", "") or None,
             self.certifier.slacks_at(w),
             state=state,
         )
