@@ -170,11 +170,11 @@ def test_whole_numbers_of_all_widths():
 
 @layered
 def test_kernels_that_python_does_not_call_have_one_version_and_no_machine_code():
-    called = _jit._made("layered", at.py_func, None)  # not kept, and so compiled here
+    called = _jit._compile("layered", at.py_func, None)  # not kept, and so compiled here
 
     def calling(values, places):
         return called(values, 0) + called(values, -2) + called(values, places[1]) + called(values, len(values) - 1)
 
-    assert _jit._made("layered", calling, None)(np.arange(3.0), np.array([0, 1], dtype=np.int32)) == 4.0
+    assert _jit._compile("layered", calling, None)(np.arange(3.0), np.array([0, 1], dtype=np.int32)) == 4.0
     assert not called.overloads
     assert [str(k) for _, k in called._compiler.body.overloads] == ["int64"]

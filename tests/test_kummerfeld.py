@@ -6,7 +6,7 @@ import json
 import pytest
 
 from test_papers import FOLDER
-from widemargin.data.samples import labelled, reviews, small_texts
+from widemargin.data.samples import labelled_addresses, reviews, small_texts
 from widemargin.data.treebanks import treebank
 from widemargin.errors import DataError
 
@@ -30,7 +30,7 @@ def corpora(tmp_path):
     folder = tmp_path / "data"
     for part, seed in (("train", 1), ("dev", 2)):
         trees = treebank(12, seed=seed)
-        written(folder / "ncbi-disease" / f"{part}.tsv", labelled(12))
+        written(folder / "ncbi-disease" / f"{part}.tsv", labelled_addresses(12))
         written(folder / "gum-open" / f"{part}.conllu", small_texts())
         written(folder / "ud-english-ewt" / f"{part}.conllu", trees.conllu())
         written(folder / "genia-treebank" / f"{part}.ptb", "".join(f"{tree}\n" for tree in trees.trees))

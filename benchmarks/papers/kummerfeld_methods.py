@@ -137,7 +137,7 @@ def _rounds(problem: Problem, latent: Any, solver: Any, rng: np.random.Generator
         solver.epoch(convex, state, rng)
         w = solver.weights(state)
         new = complete(latent, w)
-        carried = state.store.rebased(shifts(latent.completed(new), completions), times_error=False)
+        carried = state.store.rebase(shifts(latent.completed(new), completions), times_error=False)
         completions = new
         yield Pass(w, perf_counter() - since, problem.meter.seconds - decoded)
 

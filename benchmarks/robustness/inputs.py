@@ -125,7 +125,7 @@ def _read(name: str, path: Path, rng: Random) -> None:
             data.classes()
             return
         data.matrix(5)
-        data.relabelled([",".join(each) for each in data.labels])
+        data.relabel([",".join(each) for each in data.labels])
         data.classes()
         return
     document = read(path, format=rng.choice([name, name, None]), names=rng.choice([None] * 9 + [["word", "label"]]))

@@ -62,7 +62,7 @@ class BodyLowering(passes.NativeLowering):  # type: ignore[misc]
     def run_pass(self, state: Any) -> bool:
         """Make the code; references are counted only if any value that holds some is made or returned."""
         context = state.targetctx
-        made = [state.return_type, *(state.typemap[name] for name in _made(state.func_ir))]
+        made = [state.return_type, *(state.typemap[name] for name in _new_variables(state.func_ir))]
         if any(context.data_model_manager[each].contains_nrt_meminfo() for each in made):
             context.nrt = References(context, made)
         else:
@@ -76,7 +76,7 @@ READING = {"getattr", "getitem", "static_getitem", "typed_getitem", "exhaust_ite
 READING |= {"getiter", "iternext", "pair_first", "pair_second"}
 
 
-def _made(function: Any) -> Iterable[str]:
+def _new_variables(function: Any) -> Iterable[str]:
     """The variables whose values are more than parts of others."""
     for block in function.blocks.values():
         for each in block.find_insts(ir.Assign):
@@ -170,12 +170,12 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         return types.Dispatcher(self._compiler.body)
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compile_kernel(function: Callable[..., Any]) -> Any:
     """The kernel of a function."""
     return Kernel(function)
 
 
-def packed(result: Any) -> tuple[Any, ...]:
+def pack(result: Any) -> tuple[Any, ...]:
     """The stored form of a compiled kernel: its machine code, and the constants of functions that it calls."""
     result.fndesc.typemap = result.fndesc.calltypes = None  # large, and needed for compiling only
     constants = [each for each in result._find_referenced_environments() if each.consts]
@@ -183,7 +183,7 @@ def packed(result: Any) -> tuple[Any, ...]:
     return code, result.fndesc, result.environment, result.signature, constants
 
 
-def unpacked(context: Any, code: bytes, fndesc: Any, environment: Any, signature: Any, constants: list[Any]) -> Any:
+def unpack(context: Any, code: bytes, fndesc: Any, environment: Any, signature: Any, constants: list[Any]) -> Any:
     """A kernel made ready to be called.
 
     Numba's own way also reads and scans intermediate code, for functions that call this one: ours call bodies instead.

@@ -58,7 +58,7 @@ def _cache_directory() -> Path | None:
 _DIRECTORY = _cache_directory()
 
 
-def _made(way: str, function: Callable[..., Any], directory: Path | None) -> Any:
+def _compile(way: str, function: Callable[..., Any], directory: Path | None) -> Any:
     """A function compiled in one of the `WAYS`."""
     compiler: ModuleType
     if way == "layered":
@@ -69,7 +69,7 @@ def _made(way: str, function: Callable[..., Any], directory: Path | None) -> Any
         from widemargin import _plain
 
         compiler = _plain
-    compiled = compiler.compiled(function)
+    compiled = compiler.compile_kernel(function)
     if directory is not None and way != "not kept":
         compiled._cache = KernelCache(function, directory, compiler)
     return compiled
@@ -107,7 +107,7 @@ def _first_working(ways: Sequence[str], directory: Path | None) -> str:
 
     costs = {"layered": "kernels take about twice as long to compile", "plain": "every process compiles its kernels"}
     for way in ways[:-1]:
-        reason = failure(partial(_made, way), directory)
+        reason = failure(partial(_compile, way), directory)
         if not reason:
             return way
         LOG.warning("with Numba %s %s (%s)", numba.__version__, costs[way], reason)
@@ -126,7 +126,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` without the GIL, cached across processes."""
     if config.DISABLE_JIT:
         return function
-    return cast("Callable[P, R]", _made(_WAY, function, _DIRECTORY))
+    return cast("Callable[P, R]", _compile(_WAY, function, _DIRECTORY))
 
 
 def in_callback(frame: FrameType | None) -> bool:

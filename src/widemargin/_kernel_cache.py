@@ -26,7 +26,7 @@ from typing import Any
 import numba
 from numba.core.serialize import dumps
 
-from widemargin._temporary import renamed
+from widemargin._temporary import renaming
 
 logging.getLogger("widemargin").addHandler(logging.NullHandler())  # programs decide what is shown
 LOG = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class KernelCache:
         if content is None:
             return None
         kept, parts = pickle.loads(content)
-        return self.way.unpacked(target_context, *parts) if kept == key else None
+        return self.way.unpack(target_context, *parts) if kept == key else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a kernel, unless it holds addresses of this process or the disk is full."""
@@ -104,7 +104,7 @@ class KernelCache:
             return
         key = self._key(sig, data.codegen)
         try:
-            write_content(self._path(key), dumps((key, self.way.packed(data))))
+            write_content(self._path(key), dumps((key, self.way.pack(data))))
         except OSError as error:
             _cannot_write(self.directory, error.strerror or str(error))
 
@@ -148,7 +148,7 @@ def checked_content(path: Path) -> bytes | None:
 
 def write_content(path: Path, content: bytes) -> None:
     """Write a file that `checked_content` accepts."""
-    with renamed(path, "wb", private=True) as stream:
+    with renaming(path, "wb", private=True) as stream:
         stream.write(MAGIC + _digest(path, content) + content)
 
 

@@ -11,18 +11,18 @@ OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": 
 are no infinities, but constraints are written as −inf."""
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compile_kernel(function: Callable[..., Any]) -> Any:
     """The kernel of a function."""
     return numba.jit(**OPTIONS)(function)
 
 
-def packed(result: Any) -> tuple[Any, ...]:
+def pack(result: Any) -> tuple[Any, ...]:
     """The stored form of a compiled kernel: its machine code, and the intermediate code that its callers link in."""
     parts: tuple[Any, ...] = result._reduce()
     return parts
 
 
-def unpacked(context: Any, *parts: Any) -> Any:
+def unpack(context: Any, *parts: Any) -> Any:
     """A kernel made ready to be called."""
     context.refresh()
     return compiler.CompileResult._rebuild(context, *parts)

@@ -18,7 +18,7 @@ _lock = threading.Lock()  # held while a temporary file is created or renamed
 
 
 @contextmanager
-def renamed(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[Any]]:
+def renaming(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[Any]]:
     """Open a stream whose contents become the file `target` when the block ends without an error.
 
     A `private` file is readable only by this user and easily made again, so it is not forced onto the disk.
@@ -27,7 +27,7 @@ def renamed(target: Path, mode: str, *, private: bool = False) -> Iterator[IO[An
     try:
         with _lock:
             _unfinished.add(temporary)
-            stream = opened(temporary, mode.replace("w", "x"), 0o600 if private else 0o666)
+            stream = open_file(temporary, mode.replace("w", "x"), 0o600 if private else 0o666)
         with stream:
             yield stream
             stream.flush()
@@ -74,7 +74,7 @@ def remove_all() -> None:
             temporary.unlink(missing_ok=True)
 
 
-def opened(path: Path, mode: str, permissions: int = 0o666) -> IO[Any]:
+def open_file(path: Path, mode: str, permissions: int = 0o666) -> IO[Any]:
     """Open a file; text is UTF-8, with line ends as they are given."""
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     return open(path, mode, opener=lambda name, flags: os.open(name, flags, permissions), **text)

@@ -88,7 +88,7 @@ def _items(clusters: Clusters, others: Clusters) -> tuple[float, float]:
     place = _places(others)
     right, n = 0.0, 0
     for cluster in clusters:
-        shared = _shared(cluster, place)
+        shared = _common_items(cluster, place)
         right += sum(count * count for count in shared.values()) / len(cluster)
         n += len(cluster)
     return right, n
@@ -96,23 +96,23 @@ def _items(clusters: Clusters, others: Clusters) -> tuple[float, float]:
 
 def ceaf_m(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Items that matched clusters have in common."""
-    right = _matched(gold, predicted, lambda common, one, other: common)
+    right = _best_matching(gold, predicted, lambda common, one, other: common)
     return ClusterCounts(right, sum(map(len, predicted)), right, sum(map(len, gold)))
 
 
 def ceaf_e(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """The similarity of each cluster to the one it is matched with."""
-    right = _matched(gold, predicted, lambda common, one, other: 2 * common / (one + other))
+    right = _best_matching(gold, predicted, lambda common, one, other: 2 * common / (one + other))
     return ClusterCounts(right, len(predicted), right, len(gold))
 
 
-def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, int], float]) -> float:
+def _best_matching(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, int], float]) -> float:
     """The largest total likeness of clusters that are matched one to one."""
     from scipy.optimize import linear_sum_assignment  # slow to import, and only needed here
 
     place, similar = _places(predicted), np.zeros((len(gold), len(predicted)))
     for row, cluster in enumerate(gold):
-        for column, common in _shared(cluster, place).items():
+        for column, common in _common_items(cluster, place).items():
             similar[row, column] = likeness(common, len(cluster), len(predicted[column]))
     return float(similar[linear_sum_assignment(similar, maximize=True)].sum())
 
@@ -120,7 +120,7 @@ def _matched(gold: Clusters, predicted: Clusters, likeness: Callable[[int, int, 
 def pair(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Pairs of items that are in one cluster."""
     place = _places(predicted)
-    both = [_shared(cluster, place) for cluster in gold]
+    both = [_common_items(cluster, place) for cluster in gold]
     right = sum(map(_n_pairs, (count for each in both for count in each.values())))
     return ClusterCounts(
         right, sum(_n_pairs(len(each)) for each in predicted), right, sum(_n_pairs(len(each)) for each in gold)
@@ -130,7 +130,7 @@ def pair(gold: Clusters, predicted: Clusters) -> ClusterCounts:
 def apart(gold: Clusters, predicted: Clusters) -> ClusterCounts:
     """Pairs of items that are in two clusters."""
     place = _places(predicted)
-    both, common = [_shared(cluster, place) for cluster in gold], Counter[int]()
+    both, common = [_common_items(cluster, place) for cluster in gold], Counter[int]()
     for each in both:
         common.update(each)
     joined, found, _, wanted = pair(gold, predicted)
@@ -150,17 +150,17 @@ def lea(gold: Clusters, predicted: Clusters) -> ClusterCounts:
 
     A single item is linked to itself, and right if it is alone on the other side, too.
     """
-    return ClusterCounts(*_resolved(predicted, gold), *_resolved(gold, predicted))
+    return ClusterCounts(*_resolution(predicted, gold), *_resolution(gold, predicted))
 
 
-def _resolved(clusters: Clusters, others: Clusters) -> tuple[float, float]:
+def _resolution(clusters: Clusters, others: Clusters) -> tuple[float, float]:
     place, right = _places(others), 0.0
     for cluster in clusters:
         if len(cluster) == 1:
             (item,) = cluster
             right += item in place and len(others[place[item]]) == 1
         else:
-            shared = _shared(cluster, place)
+            shared = _common_items(cluster, place)
             right += len(cluster) * sum(map(_n_pairs, shared.values())) / _n_pairs(len(cluster))
     return right, sum(map(len, clusters))
 
@@ -169,7 +169,7 @@ def _n_pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
-def _shared(cluster: Collection[Hashable], place: Mapping[Hashable, int]) -> Counter[int]:
+def _common_items(cluster: Collection[Hashable], place: Mapping[Hashable, int]) -> Counter[int]:
     """How many items of a cluster each cluster of the other side has."""
     return Counter(place[item] for item in cluster if item in place)
 

@@ -63,7 +63,7 @@ def accuracy(
     gold, predicted = _known_tokens(gold, predicted)
     if sample_weight is None:
         return quotient(_n_equal(_flat(gold), _flat(predicted)), sum(map(len, gold)))
-    weighted = _weighted(gold, predicted, sample_weight)
+    weighted = _with_weights(gold, predicted, sample_weight)
     return quotient(sum(weight * _n_equal(g, p) for weight, g, p in weighted), sum(w * len(g) for w, g, _ in weighted))
 
 
@@ -84,7 +84,7 @@ def sequences_right(
     """How many sequences have only right labels, and how many there are; weighted, if weights are given."""
     sizes = list(map(len, gold))
     gold, predicted = _known_tokens(gold, predicted)
-    weighted = _weighted(gold, predicted, [1] * len(gold) if sample_weight is None else sample_weight)
+    weighted = _with_weights(gold, predicted, [1] * len(gold) if sample_weight is None else sample_weight)
     scored = [each for each, size in zip(weighted, sizes, strict=True) if each[1] or not size]
     return sum(w for w, g, p in scored if _n_equal(g, p) == len(g)), sum(w for w, _, _ in scored)
 
@@ -105,7 +105,7 @@ def scores_of_spans(gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence
     >>> scores_of_spans([[Span(0, 1, "PER")]], [[Span(0, 1, "PER"), Span(1, 2, "PER")]]).micro.precision
     0.5
     """
-    return counted(*span_counts(gold, predicted))
+    return scores_from_counts(*span_counts(gold, predicted))
 
 
 def scores_with_alternatives(
@@ -127,7 +127,7 @@ def scores_with_alternatives(
         for span in wanted:
             right[span.type] += _assign(span, wanted, distinct, taken, set())
     wanted_of = Counter(span.type for each in gold for span in each)
-    return counted(right, Counter(span.type for each in predicted for span in each), wanted_of)
+    return scores_from_counts(right, Counter(span.type for each in predicted for span in each), wanted_of)
 
 
 def _assign(
@@ -164,7 +164,7 @@ def label_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     >>> label_scores([["N", "V", "N"]], [["N", "N", "N"]]).by_label["N"]
     Score(precision=0.6666666666666666, recall=1.0, f1=0.8, support=2)
     """
-    return scores_of_pairs(confused(gold, predicted))
+    return scores_of_pairs(confusion_counts(gold, predicted))
 
 
 def scores_of_pairs(pairs: Mapping[tuple[str, str], int]) -> Scores:
@@ -174,7 +174,7 @@ def scores_of_pairs(pairs: Mapping[tuple[str, str], int]) -> Scores:
         right[g] += count * (g == p)
         found[p] += count
         wanted[g] += count
-    return counted(right, found, wanted)
+    return scores_from_counts(right, found, wanted)
 
 
 def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
@@ -186,7 +186,7 @@ def set_scores(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Scores:
     if len(gold) != len(predicted):
         raise DataError(f"there are {len(gold)} gold sets, but {len(predicted)} predicted ones")
     both = [set(g).intersection(p) for g, p in zip(gold, predicted, strict=True)]
-    return counted(*(Counter(chain.from_iterable(kind)) for kind in (both, predicted, gold)))
+    return scores_from_counts(*(Counter(chain.from_iterable(kind)) for kind in (both, predicted, gold)))
 
 
 def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
@@ -195,7 +195,7 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
     >>> confusion([["N", "V", "N"]], [["N", "N", "N"]]).matrix.tolist()
     [[2, 0], [1, 0]]
     """
-    pairs = confused(gold, predicted)
+    pairs = confusion_counts(gold, predicted)
     labels = sorted(set(chain.from_iterable(pairs)))
     number = {label: index for index, label in enumerate(labels)}
     matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
@@ -204,7 +204,7 @@ def confusion(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Confusion:
     return Confusion(labels, matrix)
 
 
-def confused(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Counter[tuple[str, str]]:
+def confusion_counts(gold: Sequence[Labels], predicted: Sequence[Labels]) -> Counter[tuple[str, str]]:
     """How often each pair of a gold and a predicted label occurs."""
     gold, predicted = _known_tokens(gold, predicted)
     return Counter(zip(_flat(gold), _flat(predicted), strict=True))
@@ -294,7 +294,7 @@ def _span_f1(
     if sample_weight is None:
         return span_scores(gold, predicted).micro.f1
     right = marked = 0.0
-    for weight, g, p in _weighted(gold, predicted, sample_weight):
+    for weight, g, p in _with_weights(gold, predicted, sample_weight):
         runs = _known_runs([g], [p])
         wanted, found = (
             Counter((k, span) for k, each in enumerate(runs[side]) for span in spans(each)) for side in (0, 1)
@@ -310,7 +310,7 @@ _METRICS: dict[str, Callable[[Sequence[Labels], Sequence[Labels], Sequence[float
 }
 
 
-def counted(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[str, int]) -> Scores:
+def scores_from_counts(right: Mapping[str, int], found: Mapping[str, int], wanted: Mapping[str, int]) -> Scores:
     """Scores from the numbers of each label that were found rightly, were found, and should have been found."""
     by_label = {
         label: _score(right.get(label, 0), found.get(label, 0), wanted.get(label, 0))
@@ -328,7 +328,7 @@ def quotient(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
 
-def _weighted(
+def _with_weights(
     gold: Sequence[Labels], predicted: Sequence[Labels], sample_weight: Sequence[float]
 ) -> list[tuple[float, Labels, Labels]]:
     """Each sequence with its weight."""

@@ -328,8 +328,8 @@ def test_bad_data_are_answered_by_one_sentence(folder: Path, case: str, tmp_path
 
 BAD_OPTIONS = {
     "--solver nonsense": "there is no solver 'nonsense'",
-    "--C nan": "C must be a positive number",
-    "--C -1": "C must be a positive number",
+    "--C nan": "C must be a number above 0",
+    "--C -1": "C must be a number above 0",
     "--C x": "'x' is not a valid float",
     "--C 0.1,": "'' is not a valid float",
     "--C 0.1,1": "several values of --C need --dev",

@@ -64,7 +64,9 @@ def value_for(option: click.Option) -> Any:
         return option.type.choices[-1]
     if option.name == "span":
         return "1:2"
-    return max(option.type.min or 0, 3) if isinstance(option.type, click.IntRange) else "3"
+    if isinstance(option.type, click.IntRange):
+        return max(option.type.min or 0, min(3, option.type.max or 3))
+    return "3"
 
 
 @pytest.mark.parametrize(

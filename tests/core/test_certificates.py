@@ -12,7 +12,7 @@ from widemargin.core.solution import Epoch, Solution, proven_gap, relative_gap
 from widemargin.core.sparse import Rows, dots
 from widemargin.errors import DataError
 from widemargin.objectives import Margin, PositionWise
-from widemargin.report.record import certificate, stopped
+from widemargin.report.record import certificate, stop_reason
 from widemargin.solvers import SOLVERS, Auto, CuttingPlane, DualCoordinateDescent, Perceptron
 from widemargin.structures import custom_examples
 from widemargin.tasks.classify.examples import ClassExamples
@@ -50,7 +50,7 @@ def test_weights_that_cannot_be_right_prove_nothing(audit):
     assert solution.doubt
     assert "nothing is proven: the " in str(solution)
     assert "nothing is proven: the " in certificate(solution)
-    assert Solution.restored(solution.w, solution.summary()).doubt == solution.doubt
+    assert Solution.from_summary(solution.w, solution.summary()).doubt == solution.doubt
 
 
 @pytest.mark.parametrize("audit", [False, True])
@@ -219,7 +219,7 @@ def test_what_an_inexact_oracle_has_found_once_counts_for_good(name, audit):
     exposed = Exposed(SOLVERS[name])
     solution = fit(training, exposed, stop=Stop(epochs=8, gap=None), audit=audit)
     assert not solution.certified
-    store = exposed.known(exposed.state)
+    store = exposed.kept_cuts(exposed.state)
     _, cuts = store.everything()
     slacks = np.zeros(training.n_blocks)
     np.maximum.at(slacks, cuts.block, cuts.b - dots(cuts.a, solution.w))
@@ -228,15 +228,15 @@ def test_what_an_inexact_oracle_has_found_once_counts_for_good(name, audit):
     assert solution.primal == pytest.approx(expected, rel=1e-9)
     if name != "one-slack":  # whose cache is smaller than what its bound comes from
         assert solution.dual <= solution.primal * (1 + 1e-9)
-    assert training.known is None
+    assert training.kept_cuts is None
 
 
 def test_an_exact_oracle_is_not_asked_twice():
     training, _ = problem("chain")
     w = np.random.default_rng(0).normal(size=training.n_weights)
-    training.known = None
+    training.kept_cuts = None
     alone = training.primal(w)
-    training.known = "never looked at"
+    training.kept_cuts = "never looked at"
     assert training.primal(w) == alone
 
 
@@ -281,7 +281,7 @@ def test_what_is_proven_is_rounded_up_and_the_kept_epoch_is_named():
     rows = tuple(Epoch(k, 0.1, k, 2.0, 1.9, 0.05, 0.5, False) for k in (1, 2, 3))
     solution = Solution(np.zeros(1), rows, 2.0, 1.9, 0.050001, True, "epochs", 2, 70, 0.25)
     assert str(solution).endswith("proven to be within 5.01% of the optimum; the weights are those of epoch 2 of 3")
-    assert stopped(solution).endswith("; the weights are those of epoch 2 of 3")
+    assert stop_reason(solution).endswith("; the weights are those of epoch 2 of 3")
     last = Solution(np.zeros(1), rows, 2.0, 1.9, 0.05, True, "epochs", 3, 70, 0.25)
     assert str(last).endswith("within 5% of the optimum")
 

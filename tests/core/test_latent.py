@@ -83,7 +83,7 @@ def test_rebased_cuts_are_valid_and_add_up(solver, loss, kind):
     after = complete(latent, first.w)
     assert before != after
     shift = shifts(latent.completed(after), before)
-    carried = first.cuts.rebased(shift, times_error=training.objective.times_error)
+    carried = first.cuts.rebase(shift, times_error=training.objective.times_error)
     new = replace(training, examples=latent.completed(after))
     state = solver.start(new, cuts=carried)
     assert np.allclose(state.store.combination(new.n_weights), solver.weights(state)) or isinstance(solver, Bundle)

@@ -240,12 +240,12 @@ def test_the_best_epoch_may_be_the_last():
     ("rules", "message"),
     [
         ({"epochs": None, "gap": None}, "without any stop rule training would never end"),
-        ({"epochs": -1}, "the stop rule epochs must be a number of at least 0, not -1"),
+        ({"epochs": -1}, "the stop rule epochs must be a whole number of at least 0, not -1"),
         ({"seconds": float("nan")}, "the stop rule seconds must be a number"),
         ({"seconds": 10**400}, "the stop rule seconds must be a number"),
-        ({"epochs": "3"}, "the stop rule epochs must be a number of at least 0, not '3'"),
+        ({"epochs": "3"}, "the stop rule epochs must be a whole number of at least 0, not '3'"),
         ({"gap": -1e-3}, "the stop rule gap must be a number of at least 0"),
-        ({"patience": 0}, "the stop rule patience must be a number of at least 1, not 0"),
+        ({"patience": 0}, "the stop rule patience must be a whole number of at least 1, not 0"),
     ],
 )
 def test_senseless_stop_rules(rules, message):
@@ -291,8 +291,8 @@ def test_the_trace_is_sane(name):
     assert seconds == sorted(seconds)
     assert solution.seconds >= seconds[-1] > 0
     visits = np.diff([0, *calls])
-    assert all(visits % len(training.weighted) == 0)
-    assert all(1 <= visit / len(training.weighted) <= 2 for visit in visits), "an epoch, and its proof at most"
+    assert all(visits % len(training.weighted_examples) == 0)
+    assert all(1 <= visit / len(training.weighted_examples) <= 2 for visit in visits), "an epoch, and its proof at most"
     assert duals == sorted(duals)
     assert duals[-1] <= least * (1 + 1e-9)
     for row in solution.trace:
@@ -657,6 +657,6 @@ def test_a_solution_survives_json():
     solution = fit(problem("chain")[0], DCD)
     summary = json.loads(json.dumps(solution.summary()))
     assert "w" not in summary
-    assert Solution.restored(solution.w.copy(), summary) == solution
-    assert Solution.restored(solution.w + 1.0, summary) != solution
-    assert Solution.restored(solution.w, summary | {"epoch": 0}) != solution
+    assert Solution.from_summary(solution.w.copy(), summary) == solution
+    assert Solution.from_summary(solution.w + 1.0, summary) != solution
+    assert Solution.from_summary(solution.w, summary | {"epoch": 0}) != solution

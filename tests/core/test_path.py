@@ -100,7 +100,7 @@ def test_paths_that_cannot_be():
     training, _ = problem("chain")
     with pytest.raises(WidemarginError, match="at least one C"):
         fit_path(training, DCD, C=[])
-    with pytest.raises(WidemarginError, match=r"C must be a positive number, not -1\.0"):
+    with pytest.raises(WidemarginError, match=r"C must be a number above 0, not -1\.0"):
         fit_path(training, DCD, C=[1.0, -1.0])
     with pytest.raises(WidemarginError, match="one C at a time"):
         fit_path(training, DCD, C=[1.0], checkpoint="run")

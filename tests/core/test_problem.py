@@ -36,7 +36,7 @@ def test_batches_cover_what_counts_once(size):
     training, _ = problem("weighted")
     batches = training.batches(np.random.default_rng(0), size)
     counted = [i for i, weight in enumerate(training.example_weight) if weight > 0]
-    assert sorted(np.concatenate(batches)) == counted == training.weighted.tolist()
+    assert sorted(np.concatenate(batches)) == counted == training.weighted_examples.tolist()
     assert all(batch.dtype == np.int32 and len(batch) == (size or training.batch_size) for batch in batches[:-1])
     other = training.batches(np.random.default_rng(1), 1)
     assert sorted(np.concatenate(other)) == counted
@@ -60,7 +60,7 @@ def test_the_meter_counts_calls_and_is_asked_first():
 def test_mistakes_are_decoded_without_the_error_term():
     training, _ = problem("chain")
     w = np.random.default_rng(0).normal(size=training.n_weights)
-    batch = training.weighted
+    batch = training.weighted_examples
     plain = training.examples.difference(batch, training.examples.decode(w, batch))
     cuts = training.mistakes(w, batch)
     assert cuts.b.tolist() == plain.errors.tolist()
@@ -73,7 +73,7 @@ def test_threads_change_nothing(n_threads):
     training, small = problem("chain, conditional", n_threads=n_threads)
     w = np.random.default_rng(0).normal(size=training.n_weights)
     alone, _ = problem("chain, conditional")
-    batch = training.weighted[::-1].copy()
+    batch = training.weighted_examples[::-1].copy()
     cuts, expected = training.cuts(w, batch), alone.cuts(w, batch)
     assert cuts.b.tolist() == expected.b.tolist()
     for array, other in zip(cuts.a, expected.a, strict=True):
@@ -93,12 +93,12 @@ def test_no_examples_at_all():
 
 @pytest.mark.parametrize("C", [0, -1.0, float("nan"), float("inf"), 10**400, 1j, "1", True])
 def test_a_bad_trade_off(C):
-    with pytest.raises(WidemarginError, match="C must be a positive number, not"):
+    with pytest.raises(WidemarginError, match="C must be a number above 0, not"):
         problem("chain", C=C)
 
 
 def test_an_unknown_loss():
-    with pytest.raises(WidemarginError, match="loss must be 'squared_hinge' or 'hinge', not 'log'"):
+    with pytest.raises(WidemarginError, match="loss must be one of squared_hinge, hinge, not 'log'"):
         problem("chain", loss="log")
 
 

@@ -71,7 +71,7 @@ def test_the_best_of_chains(conditional, scale):
     w = np.random.default_rng(1).normal(size=examples.n_weights)
     repeated, labels = examples.decode_best(w, batch, k, error_scale=scale)
     assert repeated.tolist() == [3] * 5 + [1] + [0] * 5 + [2] * 3
-    thin = examples.decode_best(examples.shape.parts(w).thinned(), batch, k, error_scale=scale)
+    thin = examples.decode_best(examples.shape.parts(w).thin(), batch, k, error_scale=scale)
     assert np.array_equal(labels, thin[1])
     found = np.split(labels, np.cumsum([len(model.gold[i]) for i in repeated])[:-1])
     for i in batch:

@@ -58,7 +58,7 @@ def test_chains(conditional):
     examples, batch = model.compiled(), np.array([3, 1, 0, 2], dtype=np.int32)
     w = np.random.default_rng(1).normal(size=examples.n_weights)
     best = examples.max_marginals(w, batch)
-    assert np.array_equal(best, examples.max_marginals(examples.shape.parts(w).thinned(), batch))
+    assert np.array_equal(best, examples.max_marginals(examples.shape.parts(w).thin(), batch))
     rows = iter(best)
     for i in batch:
         scored = [(model.score(w, i, y), y) for y in model.outputs(i)]

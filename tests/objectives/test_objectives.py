@@ -274,7 +274,7 @@ def test_claim_3_3_with_its_slack():
 def test_the_slack_given_to_golden_section_is_that_of_the_known_cuts(solver):
     class Spy(GoldenSlack):
         def cuts_beyond(self, xi, examples, w, batch):
-            store = exposed.known(exposed.state) if exposed.state is not None else None
+            store = exposed.kept_cuts(exposed.state) if exposed.state is not None else None
             if store is None:
                 given = np.nan_to_num(training.slacks)[batch]
             else:
@@ -450,6 +450,6 @@ def test_position_errors_may_be_the_users_own():
 def test_every_objective_learns(name, loss):
     training, _ = problem("chain, five labels", objective=OBJECTIVES[name], loss=loss, C=10.0)
     solution = fit(training, SOLVERS["auto"], stop=Stop(epochs=100, gap=1e-3))
-    mistakes = Margin(error_scale=0.0).cuts(training.examples, solution.w, training.weighted)
-    at_first = Margin(error_scale=0.0).cuts(training.examples, np.zeros(training.n_weights), training.weighted)
+    mistakes = Margin(error_scale=0.0).cuts(training.examples, solution.w, training.weighted_examples)
+    at_first = Margin(error_scale=0.0).cuts(training.examples, np.zeros(training.n_weights), training.weighted_examples)
     assert mistakes.b.sum() < at_first.b.sum() / 2

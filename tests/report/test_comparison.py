@@ -117,7 +117,7 @@ def test_efforts_are_won_within_a_function_and_scores_among_all():
     assert [row["solver"] for row in comparison.table(HINGE)] == ["other"]
     assert comparison.failures() == [("unable", "it cannot")]
     fast, slow, *_ = (cells(row, COLUMNS) for row in comparison.table())
-    assert "★ 1" in {cell.marked for cell in fast}
+    assert "★ 1" in {cell.label for cell in fast}
     assert not any(cell.won for cell in slow)
 
 

@@ -75,7 +75,7 @@ def test_a_step_is_the_least_change_that_the_k_best_ask_for(name, C, k):
 def test_one_of_the_k_best_through_the_programme_is_the_closed_form():
     training, _ = problem("chain, real-valued")
     w = np.random.default_rng(0).normal(size=training.n_weights)
-    for i in training.weighted:
+    for i in training.weighted_examples:
         one, (_, errors, psi, _) = w.copy(), training.best_cuts(w, np.array([i]), 1)
         a = np.zeros(len(w))
         a[psi.indices] = psi.values
@@ -90,18 +90,18 @@ def test_the_meter_sees_the_best_of_the_k_best():
     w = np.random.default_rng(0).normal(size=training.n_weights)
     announced = []
     training.meter.watch = announced.append
-    cuts = training.best_cuts(w, training.weighted, 4)
-    other.cuts(w, other.weighted)
-    assert announced == [len(training.weighted)]
+    cuts = training.best_cuts(w, training.weighted_examples, 4)
+    other.cuts(w, other.weighted_examples)
+    assert announced == [len(training.weighted_examples)]
     assert training.meter.calls == other.meter.calls
-    assert np.unique(cuts.block).tolist() == training.weighted.tolist()
+    assert np.unique(cuts.block).tolist() == training.weighted_examples.tolist()
     assert np.allclose(training.slacks, other.slacks, equal_nan=True)
 
 
 def test_the_k_best_do_not_depend_on_threads():
     alone, threaded = (Problem(random_chain(7, [9, 12] * 40, n_labels=6).compiled(), n_threads=n) for n in (1, 3))
     w = np.random.default_rng(0).normal(size=alone.n_weights)
-    one, other = (training.best_cuts(w, training.weighted, 4) for training in (alone, threaded))
+    one, other = (training.best_cuts(w, training.weighted_examples, 4) for training in (alone, threaded))
     for array, same in zip((one.block, one.b, *one.a), (other.block, other.b, *other.a), strict=True):
         assert np.array_equal(array, same)
 

@@ -29,7 +29,7 @@ def run(text, name, epochs=1, **options):
     training, small = problem(name, **options)
     solver, rng = named_solver(text), np.random.default_rng(SEED)
     start = np.random.default_rng(1).normal(scale=0.3, size=training.n_weights)
-    dual = solver.known(solver.start(training)) is not None
+    dual = solver.kept_cuts(solver.start(training)) is not None
     if dual:  # it would turn weights to start from into cuts
         start = np.zeros(training.n_weights)
     state = solver.start(training, None if dual else start)

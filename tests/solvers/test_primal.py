@@ -106,7 +106,7 @@ class Plain:
 
     def pegasos(self, solver):
         radius = np.sqrt(2.0 * self.training.primal(np.zeros(self.n))) if solver.project else np.inf
-        t = len(self.training.weighted) // self.size + 1
+        t = len(self.training.weighted_examples) // self.size + 1
         return self.descent(solver, lambda t, strength: 1.0 / (strength * (t + 1)), t, radius)
 
 

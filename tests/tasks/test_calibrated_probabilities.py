@@ -52,7 +52,7 @@ def fitted(request):
 
 def error_at(model, beta):
     """The calibration error of the most probable labels of the test tokens, and −log p of the right ones."""
-    probabilities, right = model.tempered(*TEST)
+    probabilities, right = model.temper(*TEST)
     p = probabilities(beta)
     best = p.argmax(axis=1)
     error = expected_calibration_error(p.max(axis=1), right[np.arange(len(best)), best])

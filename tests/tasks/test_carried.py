@@ -108,7 +108,7 @@ def test_a_parser_learns_from_jackknifed_tags(parser):
     [
         ({"tags": "gold"}, "tags must be 'predicted' or 'given', not 'gold'"),
         ({"tag_folds": 1}, "tag_folds must be a whole number of at least 2"),
-        ({"tag_folds": None}, "tag_folds must be a whole number, not None"),
+        ({"tag_folds": None}, "tag_folds must be a whole number of at least 2, not None"),
     ],
 )
 def test_wrong_settings_are_refused(options, message):

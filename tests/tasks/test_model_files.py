@@ -516,7 +516,7 @@ def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypat
         raise KeyboardInterrupt if stage == "interrupt" else OSError(28, "No space left on device")
 
     if stage == "write":
-        opened = _temporary.opened
+        opened = _temporary.open_file
 
         def half_open(*arguments):
             stream = opened(*arguments)
@@ -524,7 +524,7 @@ def test_a_failure_half_way_leaves_the_old_file_alone(stage, tmp_path, monkeypat
             stream.close()
             return type("Stream", (), {"write": full, "__enter__": lambda self: self, "__exit__": lambda *_: None})()
 
-        monkeypatch.setattr(_temporary, "opened", half_open)
+        monkeypatch.setattr(_temporary, "open_file", half_open)
     else:
         monkeypatch.setattr(_temporary.os, "fsync", full)
     with pytest.raises(KeyboardInterrupt if stage == "interrupt" else WidemarginError):

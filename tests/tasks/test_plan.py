@@ -1,14 +1,19 @@
 """A plan of training: what parameters mean, worked out once."""
 
+from dataclasses import fields
+from typing import Literal, get_args, get_origin
+
 import pytest
 
 from widemargin import SequenceTagger
+from widemargin.core.checks import Range
 from widemargin.core.stop import Stop
 from widemargin.crfsuite.algorithms import parameters_of, plan_of
 from widemargin.errors import WidemarginError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import SOLVERS, Auto, ProximalPoint
-from widemargin.tasks import estimators, plan
+from widemargin.tasks import estimators, kinds, plan
+from widemargin.tasks.parameters import check_parameters
 from widemargin.tasks.plan import Plan
 from widemargin.tasks.tag import TaggerParameters
 
@@ -81,3 +86,29 @@ def test_every_task_has_a_plan():
         parameters = kind.parameters
         if "structure" not in {each.name for each in parameters.__dataclass_fields__.values()}:
             assert parameters.usual_C == Plan.of(parameters()).C
+
+
+DECLARED = {
+    (kind.parameters, field.name): field
+    for _, kind in kinds()
+    for field in fields(kind.parameters)
+    if get_origin(field.type) is Literal or field.metadata["range"] != Range()
+}
+
+
+@pytest.mark.parametrize(("cls", "name"), DECLARED, ids=lambda each: getattr(each, "__name__", each))
+def test_values_beyond_what_a_parameter_declares_are_refused(cls, name):
+    about = DECLARED[cls, name]
+    least, above, most, _ = about.metadata["range"]
+    if get_origin(about.type) is Literal:
+        right, wrong = get_args(about.type), ["no such thing", None]
+    else:
+        right = [each for each in (least, most, (above or 0) + 1) if each is not None and each >= (least or 0)]
+        wrong = [float("nan"), float("inf"), True, above if least is None else least - 1]
+        wrong += [] if most is None else [most + 1]
+    own = {"structure": object()} if cls.__name__ == "CustomParameters" else {}
+    for value in right:
+        check_parameters(cls(**own, **{name: value}))
+    for value in wrong:
+        with pytest.raises(WidemarginError, match=f"^{name} must be "):
+            check_parameters(cls(**own, **{name: value}))

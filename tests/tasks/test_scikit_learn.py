@@ -312,10 +312,10 @@ def test_parameters_of_damaged_models_are_refused_before_a_run_or_taken(name, tm
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"objective": True}, "objective must be a text or an object of the type Objective or None, not True"),
-        ({"random_state": 0.5}, "random_state must be a whole number or None, not 0.5"),
+        ({"objective": True}, "objective must be a text, an object of the type Objective or None, not True"),
+        ({"random_state": 0.5}, "random_state must be a whole number of at least 0 or None, not 0.5"),
         ({"random_state": -1}, "random_state must be a whole number of at least 0"),
-        ({"templates": [1]}, r"templates must be a text or a list of texts or None, not \[1\]"),
+        ({"templates": [1]}, r"templates must be a text, a list of texts or None, not \[1\]"),
         ({"warm_start": "no"}, "warm_start must be True or False, not 'no'"),
         ({"cut_memory": 10**400}, "cut_memory must be a number, not 1000"),
     ],

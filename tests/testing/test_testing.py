@@ -277,7 +277,7 @@ class Defective(DualCoordinateDescent):
         if self.defect == "threads":
             rng = np.random.default_rng(problem.n_threads)
         if self.defect == "frozen":
-            problem.cuts(state.w, problem.weighted)
+            problem.cuts(state.w, problem.weighted_examples)
             return
         if self.defect == "torn":
             state.w += 1e-3

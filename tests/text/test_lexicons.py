@@ -3,7 +3,7 @@
 import numpy as np
 
 from widemargin.text import lexicons
-from widemargin.text.hashing import combine, hash_strings, rolled
+from widemargin.text.hashing import combine, hash_strings, roll_keys
 from widemargin.text.lexicons import Lexicon
 
 
@@ -15,6 +15,6 @@ def test_an_entry_of_many_words_takes_a_step_a_word(monkeypatch):
     assert sum(combined) == 1 + 499 + 2
     for entry in filter(None, entries):
         words = entry.split()
-        *_, (starts, runs) = rolled(hash_strings(words), np.array([0, len(words)]), len(words))
+        *_, (starts, runs) = roll_keys(hash_strings(words), np.array([0, len(words)]), len(words))
         assert starts.tolist() == [0]
         assert lexicon.holds(runs).all()

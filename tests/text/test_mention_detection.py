@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from widemargin.text.mentions import Mentions, detected
+from widemargin.text.mentions import Mentions, detect_mentions
 
 pytestmark = pytest.mark.interpreted
 
@@ -12,7 +12,7 @@ def found(words, *, sentence=None, **columns):
     words = words.split()
     given = {name: value.split() for name, value in columns.items()}
     document = Mentions({"word": words, **given}, np.array(sentence or [0] * len(words)), [])
-    return [" ".join(words[start:end]) for start, end in detected(document)]
+    return [" ".join(words[start:end]) for start, end in detect_mentions(document)]
 
 
 def test_in_trees():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from widemargin.text import vocabulary
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
-from widemargin.text.hashing import combine, combined, hash_strings
+from widemargin.text.hashing import combine, combine_pair, hash_strings
 from widemargin.text.inputs import as_columns
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.vocabulary import Vocabulary
@@ -178,5 +178,5 @@ def test_columns_are_read_as_files_have_them():
 @given(st.lists(st.tuples(*[st.integers(0, 2**64 - 1)] * 2), min_size=1))
 def test_kernels_combine_keys_as_arrays_do(pairs):
     keys, others = np.array(pairs, dtype=np.uint64).T
-    assert combine(keys, others).tolist() == [int(combined(*pair)) for pair in zip(keys, others, strict=True)]
+    assert combine(keys, others).tolist() == [int(combine_pair(*pair)) for pair in zip(keys, others, strict=True)]
     assert all(combine(hash_strings(["a", "b"]), hash_strings(["b", "a"])))

@@ -44,7 +44,7 @@ class Steps:
                 self._opened.callback(self._bar.stop)
             else:
                 self._lines = Lines(stream)
-                self._opened.callback(self._lines.compiled)
+                self._opened.callback(self._lines.end_compiling)
             self._opened.enter_context(watched_compiler(self._on_compiling))
         self._begin = now()
         return self
@@ -75,7 +75,7 @@ class Steps:
 
     def _on_compiling(self, begins: bool) -> None:
         if begins and self._lines is not None:
-            self._lines.compiling()
+            self._lines.begin_compiling()
         elif begins:
             self._draw("compiling, first run only", 0, None)
 

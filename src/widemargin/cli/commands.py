@@ -79,7 +79,7 @@ class ByTask(click.Group):
             cmd_name,
             callback=lambda **options: run(self.work, {"name": cmd_name, "options": options}),
             help=f"{found.does}\n\n{self.remark}",
-            epilog=example(f"widemargin {self.work} {cmd_name} {self.shown(found.example)}"),
+            epilog=example(f"widemargin {self.work} {cmd_name} {self.example_of(found.example)}"),
         )
         shared = options_added_by(self.own)
         first = [shared.pop(name) for name in ("train_file", "dev_file", "out")]
@@ -87,7 +87,7 @@ class ByTask(click.Group):
         command.params = [*first, *own, *shared.values(), config_option(), print_config_option()]
         return command
 
-    def shown(self, text: str) -> str:
+    def example_of(self, text: str) -> str:
         """The example of a task, without --out in a command that has a default task."""
         return text if self.default is None else text.partition(" --out")[0]
 

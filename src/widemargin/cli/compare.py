@@ -57,7 +57,7 @@ def _print(printer: Printer, comparison: Comparison, out: str) -> None:
         rows = comparison.table(function)
         columns = [column for column in columns_of(rows) if column.key in SHOWN]
         header = [column.name if column.name != "s" else f"s {column.group}" for column in columns]
-        table = [[Text(cell.marked, style="bold" if cell.won else "") for cell in cells(row, columns)] for row in rows]
+        table = [[Text(cell.label, style="bold" if cell.won else "") for cell in cells(row, columns)] for row in rows]
         printer.table(["solver", *header], table)
         printer.prose(comparison.remark(function))
     if comparison.failures():

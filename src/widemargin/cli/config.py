@@ -58,7 +58,7 @@ def _use(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
         option = options.get(key.replace("_", "-"))
         if option is None:
             raise DataError(f"{path}: there is no option {key!r} of this command{_closest(key, options)}")
-        values[str(option.name)] = _check(ctx, option, _given(value, option, f"{path}: {key}"), f"{path}: {key}")
+        values[str(option.name)] = _check(ctx, option, _as_typed(value, option, f"{path}: {key}"), f"{path}: {key}")
     ctx.default_map = values
 
 
@@ -103,7 +103,7 @@ def _closest(key: str, options: Mapping[str, click.Option]) -> str:
     return f"; did you mean {found[0]!r}?" if found else f"; there are {', '.join(options)}"
 
 
-def _given(value: Any, option: click.Option, place: str) -> Any:
+def _as_typed(value: Any, option: click.Option, place: str) -> Any:
     """A value in the form that the command line would pass."""
     if option.is_flag:
         if not isinstance(value, bool):

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.options import check_target
-from widemargin.cli.output import Printer, file_size, print_json, signed
+from widemargin.cli.output import Printer, file_size, print_json, with_sign
 from widemargin.core.atomic import replacing
 from widemargin.core.solution import Solution
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.report.explain import Question
-from widemargin.report.record import certificate, features, stopped, trained_on
+from widemargin.report.record import certificate, features, stop_reason, trained_on
 from widemargin.tasks.base import Model, Reading, load_model, written_by
 from widemargin.tasks.card import card as card_of
 from widemargin.tasks.strongest import Part, Strongest
@@ -113,25 +113,27 @@ def _explain(model: str, file: str, sentence: int, question: Question, *, top: i
 
 
 def _print_margins(printer: Printer, results: dict[str, Any]) -> None:
-    rows = [[each["part"], signed(each["margin"]), each["instead"]] for each in results["parts"]]
+    rows = [[each["part"], with_sign(each["margin"]), each["instead"]] for each in results["parts"]]
     printer.table([f"sentence {results['sentence']}", "margin", "the best instead"], rows)
 
 
 def _print_reasons(printer: Printer, results: dict[str, Any], top: int) -> None:
-    printer.facts((name, f"{signed(results[name]['score'])}  {results[name]['part']}") for name in ("chosen", "other"))
-    printer.facts([("margin", signed(results["difference"]))])
+    printer.facts(
+        (name, f"{with_sign(results[name]['score'])}  {results[name]['part']}") for name in ("chosen", "other")
+    )
+    printer.facts([("margin", with_sign(results["difference"]))])
     for heading, sign in (("For what was chosen", 1), ("Against it", -1)):
         found = [each for each in results["reasons"] if sign * each["difference"] > 0]
         if found:
             left = len(found) - top
             rows = [
                 [
-                    signed(each["difference"]),
+                    with_sign(each["difference"]),
                     each["template"],
                     each["values"],
-                    signed(each["weight"]),
+                    with_sign(each["weight"]),
                     each["other_values"],
-                    signed(each["other_weight"]),
+                    with_sign(each["other_weight"]),
                 ]
                 for each in found[:top]
             ]
@@ -150,7 +152,7 @@ def _export(predictor: Model, model: str, exports: Sequence[str]) -> None:
             )
         check_target(path, inputs=[model])
     for path in exports:
-        content = predictor.reporter.exported(Path(path).suffix.lower())
+        content = predictor.reporter.export(Path(path).suffix.lower())
         with replacing(path, "wb") as stream:
             stream.write(content)
 
@@ -173,7 +175,7 @@ def _print(printer: Printer, solution: Solution | None, results: dict[str, Any],
     if parameters:
         facts.append(("solver", f"{parameters.get('solver')} with C = {results['C']}"))
     if solution:
-        facts.append(("stopped", stopped(solution)))
+        facts.append(("stopped", stop_reason(solution)))
     printer.facts(facts)
 
 
@@ -215,7 +217,7 @@ def _tokens_of(template: str) -> str:
 def _print_strongest(printer: Printer, heading: str, strongest: Strongest) -> None:
     """Positive weights on the left, negative ones on the right."""
     sides = [
-        [(signed(each["weight"]), each["name"]) for each in strongest[sign] if abs(each["weight"]) >= VISIBLE]
+        [(with_sign(each["weight"]), each["name"]) for each in strongest[sign] if abs(each["weight"]) >= VISIBLE]
         for sign in ("positive", "negative")
     ]
     n_rows = max(map(len, sides))

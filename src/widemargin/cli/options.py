@@ -152,7 +152,6 @@ GIVEN_AS: Mapping[str, Mapping[str, Any]] = {
     "names": {"callback": names},
     "lexicons": {"callback": pairs, "multiple": True},
     "clusters": {"callback": pairs, "multiple": True},
-    "seed": {"type": click.IntRange(0)},
     "whole number": {"type": click.IntRange(1)},
 }
 """Arguments of click that do not follow from a type; keys are `given_as` of `tasks.parameters.parameter`."""
@@ -184,7 +183,7 @@ def _options(
             continue
         flag = about["option"] or "--" + name.replace("_", "-")
         default = defaults.get(name, field.default)
-        more = dict(GIVEN_AS.get(about["given_as"]) or _by_type(field.type, flag))
+        more = dict(GIVEN_AS.get(about["given_as"]) or _by_type(field, flag))
         text = text_of(owner, field, "on_command_line")
         if about["given_as"] in ("names", "lexicons", "clusters"):
             default = None
@@ -198,8 +197,9 @@ def _options(
         )
 
 
-def _by_type(kind: Any, flag: str) -> dict[str, Any]:
-    """Arguments of click for a value of this type; none for strings."""
+def _by_type(field: "Field[Any]", flag: str) -> dict[str, Any]:
+    """Arguments of click for a value of this type, in the range of whole numbers if there is one; none for strings."""
+    kind: Any = field.type
     wanted = (
         [each for each in get_args(kind) if each is not type(None)]
         if get_origin(kind) in (UnionType, Union)
@@ -215,6 +215,9 @@ def _by_type(kind: Any, flag: str) -> dict[str, Any]:
             "type": click.Choice(list(back)),
             "callback": lambda ctx, param, value: back.get(str(value)),
         }
+    limits = field.metadata["range"]
+    if kind is int and limits.least is not None:
+        return {"type": click.IntRange(limits.least, limits.most)}
     return {"type": kind} if kind in (int, float) else {}
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from widemargin.report.text import MARK, UNKNOWN, finite, json_text, shown
+from widemargin.report.text import MARK, UNKNOWN, finite, json_text, printable
 
 WIDTH_OF_FILES = 200
 LEAST_ROOM = 20  # narrower than this, wrapping makes nothing clearer
@@ -44,7 +44,7 @@ class Printer:
 
     def facts(self, facts: Iterable[tuple[str, str]]) -> None:
         """Print names and values, one pair per line."""
-        pairs = [(shown(name), shown(value)) for name, value in facts]
+        pairs = [(printable(name), printable(value)) for name, value in facts]
         width = max((len(name) for name, _ in pairs), default=0)
         room = self.console.width - width - 2
         for name, value in pairs:
@@ -70,9 +70,9 @@ class Printer:
 def _safe(text: str | Text) -> Text:
     """The text with characters that cannot be shown escaped."""
     if isinstance(text, str):
-        return Text(shown(text))
+        return Text(printable(text))
     safe = text.copy()
-    safe.plain = shown(text.plain)
+    safe.plain = printable(text.plain)
     return safe
 
 
@@ -92,10 +92,10 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json_text(finite(value), only_ascii=plain, indent=2) + "\n")
 
 
-def signed(weight: float) -> str:
+def with_sign(weight: float) -> str:
     """A weight with its sign.
 
-    >>> signed(1.23456), signed(-2)
+    >>> with_sign(1.23456), signed(-2)
     ('+1.235', '−2.000')
     """
     return f"{weight:+.3f}".replace("-", "−")

@@ -22,7 +22,7 @@ import click
 
 from widemargin.cli.signals import SIGNALS
 from widemargin.errors import WidemarginError
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 
 BROKEN_PIPE, WRONG, INTERRUPTED = 1, 2, 130
 
@@ -70,7 +70,7 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
 def say(sentence: str) -> None:
     """Print a sentence on standard error, with control characters escaped; a closed stream is ignored."""
     with suppress(OSError):
-        click.echo(shown(sentence.replace("\n", " ")), err=True)
+        click.echo(printable(sentence.replace("\n", " ")), err=True)
 
 
 def _end(error: Exception) -> int:

@@ -76,10 +76,10 @@ def score(
     files: Files = named(name).load_files()
     own = _default_options(named(name))
     right = files.read(gold, how, {}, gold=True, **own)
-    found = files.predicted(predicted, how, right, **own)
+    found = files.read_predicted(predicted, how, right, **own)
     try:
         files.check_aligned(right, found)
-        evaluation = files.compared(right, found, **options)
+        evaluation = files.compare(right, found, **options)
     except DataError as error:
         if str(error).startswith(f"{predicted}, "):
             raise

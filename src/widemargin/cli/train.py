@@ -203,7 +203,7 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         results["dev"] = job.dev.size | {"metric": model.summary["metric"], "score": score}
     results |= {
         "label": job.train.about.get("label"),
-        "unused_columns": [] if job.train.X is None else model.reporter.unused(job.train),
+        "unused_columns": [] if job.train.X is None else model.reporter.unused_columns(job.train),
         "solver": job.parameters.solver,
         "C": model.summary["C"],
         "path": [_point(*point) for point in path],

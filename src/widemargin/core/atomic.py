@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TextIO, overload
 
-from widemargin._temporary import opened, renamed
+from widemargin._temporary import open_file, renaming
 from widemargin.errors import WidemarginError
 
 
@@ -38,7 +38,7 @@ def _replacing(path: Path, mode: str) -> Iterator[IO[Any]]:
     # Tests the path as given: when /dev/stdout is a pipe, it resolves to something that is not a path.
     with writing(path):
         is_special = path.exists() and not path.is_file()
-        with opened(path, mode) if is_special else renamed(Path(os.path.realpath(path)), mode) as stream:
+        with open_file(path, mode) if is_special else renaming(Path(os.path.realpath(path)), mode) as stream:
             yield stream
 
 

@@ -132,6 +132,20 @@ class Keeper:
         return (w, epoch) if self.best is None else (self.best.w, self.best.epoch)
 
 
+def no_worse_than_zero(
+    problem: Trainable, w: FloatVector, found: Certificate, *, missed: bool
+) -> tuple[FloatVector, Certificate]:
+    """`w`, or shorter weights if P(w) may exceed P(0), with their certificate; `missed` says that its gap is large."""
+    if not found.exact or found.primal is None:
+        return w, found
+    # Where cuts bound P(0) from below, most weights are known to be better without another pass.
+    at_zero = problem.least_at_zero()
+    if not (missed if at_zero is None else found.primal > at_zero):
+        return w, found
+    w, primal = shorten(problem, w, found.primal)
+    return w, found.at(primal)
+
+
 def shorten(problem: Trainable, w: FloatVector, primal: float) -> tuple[FloatVector, float]:
     """`w` and P(w), or a shorter tw and P(tw) if P(w) > P(0); tw makes the same predictions.
 

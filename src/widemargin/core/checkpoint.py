@@ -165,8 +165,8 @@ class Checkpoint:
         """Write the last noted moment, unless the file already holds it."""
         if self._pending is not None:
             content, arrays = self._pending
-            header = {"structure": STRUCTURE, "version": VERSION, "about": self.about, "content": content}
-            write_model(self.path, header | {"digest": digest(content, arrays)}, arrays)
+            header = {"structure": STRUCTURE, "version": VERSION, "about": self.about}
+            write_packed(self.path, header, content, arrays)
             self._pending, self._written = None, perf_counter()
 
     def resume(self, run: "Run") -> bool:
@@ -184,7 +184,7 @@ class Checkpoint:
 
     def read(self, state: Any) -> Moment | None:
         """The moment in the file, its state written into the fresh `state`; None if there is no file."""
-        stored = _stored(self.path)
+        stored = _read_checkpoint(self.path)
         if stored is None:
             return None
         about = stored.header["about"]
@@ -213,7 +213,7 @@ def check_generator(rng: dict[str, Any], place: Place) -> None:
 
 def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
     """Fill the dataclass `outer` from the `outer` of the file; False if there is no file."""
-    stored = _stored(os.fspath(path))
+    stored = _read_checkpoint(os.fspath(path))
     if stored is None:
         return False
     moment = stored.header["content"].get("fields")
@@ -223,20 +223,29 @@ def read_outer(path: str | os.PathLike[str], outer: Any) -> bool:
     return True
 
 
-def _stored(path: str) -> Stored | None:
+def _read_checkpoint(path: str) -> Stored | None:
     """The contents of the file, checked to be an undamaged checkpoint of this version; None if there is no file."""
     if not Path(path).exists():
         return None
-    header, arrays = read_model(path)
-    stored = Stored(Place(f"the checkpoint {path}"), header, arrays)
+    stored = Stored(Place(f"the checkpoint {path}"), *read_model(path))
     if stored.checked({"structure": text()})["structure"] != STRUCTURE:
         raise ModelFileError(f"{path} is a model, not a checkpoint; give another name to the checkpoint")
-    if header.get("version") != VERSION:
-        raise ModelFileError(f"the checkpoint {path} was written by {header.get('written_by')}; start afresh")
-    stored.checked({"about": mapping(plain()), "digest": text(), "content": record({})})
-    if header["digest"] != digest(header["content"], arrays):
-        raise stored.place.damaged("its contents do not match its digest")
+    if stored.header.get("version") != VERSION:
+        raise ModelFileError(f"the checkpoint {path} was written by {stored.header.get('written_by')}; start afresh")
+    check_packed(stored)
     return stored
+
+
+def write_packed(path: str | os.PathLike[str], header: Mapping[str, Any], content: Any, arrays: Arrays) -> None:
+    """Write what `packing.pack` returned, with a digest that reveals damage."""
+    write_model(path, {**header, "content": content, "digest": digest(content, arrays)}, arrays)
+
+
+def check_packed(stored: Stored) -> None:
+    """Raise unless the file is as `write_packed` wrote it."""
+    header = stored.checked({"about": mapping(plain()), "digest": text(), "content": record({})})
+    if header["digest"] != digest(header["content"], stored.tensors):
+        raise stored.place.damaged("its contents do not match its digest")
 
 
 def fingerprint(problem: Trainable, solver: Solver) -> dict[str, Any]:

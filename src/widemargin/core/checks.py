@@ -1,16 +1,19 @@
-"""Checks of users' input: numbers, weights of examples, the protocols that a structure offers, and sizes.
+"""Checks of users' input: declared values, weights of examples, the protocols that a structure offers, and sizes.
+
+A dataclass declares the range of its fields by `number` and `choice`, and calls `check_declared` when it is made.
 
 An example that would take too much memory or time is refused with an error before it does. The limits are for one
 decoding of one example; a training run decodes each example many times.
 """
 
+from dataclasses import Field, field, fields
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.errors import DataError, UnsupportedError
+from widemargin.errors import DataError, UnsupportedError, WidemarginError
 
 
 def check_offers(who: Any, requires: tuple[type, ...], given: Any, what: str = "examples") -> None:
@@ -32,6 +35,85 @@ def is_number(value: Any) -> bool:
         return False
 
 
+class Range(NamedTuple):
+    """Numbers of at least `least`, above `above`, at most `most` and below `below`; None sets no limit."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in the range; NaN is in none with a limit."""
+        low = (self.least is None or value >= self.least) and (self.above is None or value > self.above)
+        return low and (self.most is None or value <= self.most) and (self.below is None or value < self.below)
+
+    def __str__(self) -> str:
+        """The range in words that follow "a number".
+
+        >>> print(f"a number{Range(1, most=3)}, a number{Range(above=0.0, most=0.5)}, a number{Range()}")
+        a number from 1 to 3, a number above 0 and at most 0.5, a number
+        """
+        if self.least is not None and self.most is not None:
+            return f" from {_spell(self.least)} to {_spell(self.most)}"
+        words = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
+        said = [f" {word} {_spell(limit)}" for word, limit in words.items() if limit is not None]
+        return " and".join(said).replace(" and of at", " and at")
+
+
+def _spell(limit: float) -> str:
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
+
+
+def number(
+    default: float | None,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    may_be_infinite: bool = False,
+) -> Any:
+    """A field with a `Range`, of at least 0 unless given a lower limit; whole if its type is int.
+
+    ∞ is allowed only if it `may_be_infinite`.
+    """
+    limits = Range(0 if least is None and above is None else least, above, most, below)
+    return field(default=default, metadata={"range": limits, "may_be_infinite": may_be_infinite})
+
+
+def choice(default: str | None, *others: str) -> Any:
+    """A field that is one of some words, or None if that is its default."""
+    return field(default=default, metadata={"choices": (*([] if default is None else [default]), *others)})
+
+
+def check_declared(of: Any, called: str = "{}") -> None:
+    """Raise about the first field of a dataclass with a value that `number` or `choice` does not allow.
+
+    The message calls the field `called`, with its name for {}.
+    """
+    for each in fields(of):
+        if not each.metadata.keys() & {"range", "choices"}:
+            continue
+        value, name = getattr(of, each.name), called.format(each.name)
+        if value is None and (each.default is None or "None" in str(each.type)):
+            continue
+        if "range" in each.metadata:
+            _check_number(name, each, value)
+        elif value not in each.metadata["choices"]:
+            raise WidemarginError(f"{name} must be one of {', '.join(each.metadata['choices'])}, not {value!r}")
+
+
+def _check_number(name: str, declared: "Field[Any]", value: Any) -> None:
+    whole, limits = "int" in str(declared.type), declared.metadata["range"]
+    endless = isinstance(value, float | np.floating) and value == np.inf
+    if endless and declared.metadata["may_be_infinite"]:
+        return
+    fits = is_number(value) and (not whole or isinstance(value, int | np.integer))
+    if not (fits and limits.holds(value)):
+        raise WidemarginError(f"{name} must be a {'whole ' * whole}number{limits}, not {value!r}")
+
+
 def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
     """`sample_weight` as a vector of finite, non-negative numbers; all ones if it is None."""
     if sample_weight is None:
@@ -50,6 +132,14 @@ def checked_weights(sample_weight: Any, n_examples: int) -> FloatVector:
 
 MOST_BYTES = 10**9
 MOST_SECONDS = 10.0
+
+
+class MemoryNeed(NamedTuple):
+    """What takes memory for each example: the method that knows how many bytes, what they are for, and advice."""
+
+    method: str
+    what: str
+    instead: str
 
 
 def check_memory(needed: FloatVector, what: str, instead: str, place: str = "example") -> None:

@@ -99,7 +99,7 @@ def listed_digest(*values: Any) -> str:
     >>> listed_digest({1, 2}) == listed_digest({2, 1}), listed_digest(lambda: 1) == listed_digest(lambda: 2)
     (True, False)
     """
-    return _Walk(_listed, DEEPEST).digest(values).hex()
+    return _Walk(_listable_parts, DEEPEST).digest(values).hex()
 
 
 class _Walk:
@@ -121,7 +121,7 @@ class _Walk:
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             found.update(f"{value.dtype.str if value.dtype.names is None else value.dtype} {value.shape};".encode())
             found.update(np.ascontiguousarray(value).ravel().view(np.uint8).data)
-        elif (spelt := _spelt(value)) is not None:
+        elif (spelt := _quick_bytes(value)) is not None:
             found.update(spelt)
         else:
             parts = None if depth == self.deepest else self.parts_of(value)
@@ -131,7 +131,7 @@ class _Walk:
         return found.digest()
 
 
-def _spelt(value: Any) -> bytes | None:
+def _quick_bytes(value: Any) -> bytes | None:
     """Numbers, texts, and lists and dicts of them as bytes, quicker than part by part; None for other values."""
     if isinstance(value, bytes | complex | np.generic):
         return repr(value).encode()
@@ -156,7 +156,7 @@ def _parts(value: Any) -> Sequence[Any] | None:
     return _attributes(value, vars(value)) if hasattr(value, "__dict__") else None
 
 
-def _listed(value: Any) -> Sequence[Any] | None:
+def _listable_parts(value: Any) -> Sequence[Any] | None:
     """The parts of a value that can be listed; None if none can."""
     parts = _parts(value)
     if parts is None and not _is_ours(type(value)):
@@ -185,14 +185,18 @@ LISTED: dict[Any, Callable[[Any], Sequence[Any]]] = {
     (set, frozenset): lambda value: sorted(map(listed_digest, value)),
     np.ndarray: lambda value: value.ravel().tolist(),  # of objects
     CodeType: lambda value: [value.co_code, value.co_names, value.co_consts],
-    FunctionType: lambda value: [value.__code__, value.__defaults__, list(map(_held, value.__closure__ or ()))],
+    FunctionType: lambda value: [
+        value.__code__,
+        value.__defaults__,
+        list(map(_cell_value, value.__closure__ or ())),
+    ],
     type: _methods,
     ModuleType: lambda value: [value.__name__],
 }
 """How values of these types are listed."""
 
 
-def _held(cell: Any) -> Any:
+def _cell_value(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # nothing yet

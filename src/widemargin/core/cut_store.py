@@ -19,7 +19,6 @@ from widemargin.core.cuts import (
     PLACES,
     SLOTS,
     USED,
-    VACANT,
     Cuts,
     WorkingSets,
     add,
@@ -28,7 +27,7 @@ from widemargin.core.cuts import (
     violation,
 )
 from widemargin.core.products import lookup_for
-from widemargin.core.sparse import Rows, add_scaled, coalesce, new_table, plus, taken
+from widemargin.core.sparse import Rows, add_scaled, boundaries, coalesce, new_table, plus, take_rows
 
 BYTES_PER_ENTRY = 12
 MERGE_SHARE = 8  # merging works in an eighth of the pool
@@ -102,6 +101,7 @@ def _merge(sets: WorkingSets, block: int) -> None:
     while slot >= 0:
         mass += sets.alpha[slot]
         slot = sets.after[slot]
+    # The mean goes behind the pool in use: the cuts that it is made of must stay until it is complete.
     write, slot = start, sets.first[block]
     while slot >= 0:
         share = sets.alpha[slot] / mass
@@ -145,14 +145,21 @@ def _without_idle(sets: WorkingSets) -> LongVector:
 
 
 @kernel
-def _in_use(sets: WorkingSets) -> BoolVector:
-    """Which slots hold a cut."""
-    used = np.ones(sets.tally[SLOTS], dtype=np.bool_)
-    slot = sets.tally[VACANT]
-    while slot >= 0:
-        used[slot] = False
-        slot = np.int64(sets.after[slot])
-    return used
+def _listed_slots(sets: WorkingSets) -> tuple[LongVector, IntVector]:
+    """The slots of all cuts and the block of each, block by block, the oldest cut of each block first."""
+    n = 0
+    for size in sets.size:
+        n += size
+    slots, blocks, end = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int32), 0
+    for block in range(len(sets.first)):
+        end += sets.size[block]
+        # Backwards, since a block's list begins with its newest cut.
+        k, slot = end, sets.first[block]
+        while slot >= 0:
+            k -= 1
+            slots[k], blocks[k] = slot, block
+            slot = sets.after[slot]
+    return slots, blocks
 
 
 class Renumbering(NamedTuple):
@@ -247,9 +254,8 @@ class CutStore:
 
     def live(self) -> LongVector:
         """The slots in use, in the order of their entries in the pool."""
-        sets = self.sets
-        slots = np.flatnonzero(_in_use(sets))
-        return slots[np.argsort(sets.begin[slots], kind="stable")]
+        slots, _ = _listed_slots(self.sets)
+        return slots[np.argsort(self.sets.begin[slots], kind="stable")]
 
     def scale(self, factor: float) -> None:
         """Multiply every α by `factor`."""
@@ -264,21 +270,11 @@ class CutStore:
     def everything(self) -> tuple[LongVector, Cuts]:
         """The slots and copies of all cuts, block by block, the oldest of each block first."""
         sets = self.sets
-        slots: list[int] = []
-        blocks: list[int] = []
-        for block in np.flatnonzero(sets.size).tolist():
-            first, slot = len(slots), int(sets.first[block])
-            while slot >= 0:
-                slots.insert(first, slot)  # each cut added becomes the head of its block
-                slot = int(sets.after[slot])
-            blocks += [block] * (len(slots) - first)
-        where_to = np.array(slots, dtype=np.int64)
-        begin, end = sets.begin[where_to], sets.end[where_to]
-        lengths = np.asarray(end - begin)
-        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        where = np.arange(indptr[-1]) + np.repeat(begin - indptr[:-1], lengths)
-        rows = Rows(indptr, sets.indices[where], sets.values[where])
-        return where_to, Cuts(np.array(blocks, dtype=np.int32), sets.b[where_to], rows)
+        slots, blocks = _listed_slots(sets)
+        lengths = sets.end[slots] - sets.begin[slots]
+        indptr = boundaries(lengths)
+        where = np.arange(indptr[-1]) + np.repeat(sets.begin[slots] - indptr[:-1], lengths)
+        return slots, Cuts(blocks, sets.b[slots], Rows(indptr, sets.indices[where], sets.values[where]))
 
     def adopt(self, other: "CutStore", blocks: BoolVector) -> None:
         """Add copies of the cuts that another store has of these blocks, with their α."""
@@ -286,7 +282,7 @@ class CutStore:
         if len(slots):
             self.insert(cuts, np.where(blocks[cuts.block], other.sets.alpha[slots], 0.0))
 
-    def rebased(self, shifts: Rows, *, times_error: bool) -> "CutStore":
+    def rebase(self, shifts: Rows, *, times_error: bool) -> "CutStore":
         """A store of the same cuts after φ(gold) of every block has moved by its row of `shifts`.
 
         A cut stays valid if its a moves by κ times that row, with κ = 1, or κ = b where a = bψ (`times_error`).
@@ -299,7 +295,7 @@ class CutStore:
             store.insert(cuts._replace(a=plus(cuts.a, kappa, shifts, cuts.block)), self.sets.alpha[slots], idle=True)
         return store
 
-    def renumbered(self, new: Renumbering) -> "CutStore":
+    def renumber(self, new: Renumbering) -> "CutStore":
         """A store for the new problem, with the cuts whose block and weights exist there, too."""
         slots, cuts = self.everything()
         store = CutStore(len(new.factors), self.memory)
@@ -309,7 +305,7 @@ class CutStore:
             gone = np.repeat(np.arange(len(slots)), np.diff(cuts.a.indptr))[indices < 0]
             block[gone] = -1
             kept = np.flatnonzero(block >= 0)
-            a = taken(cuts.a._replace(indices=indices.astype(np.int32)), kept)
+            a = take_rows(cuts.a._replace(indices=indices.astype(np.int32)), kept)
             alpha = self.sets.alpha[slots[kept]] * new.factors[block[kept]]
             store.insert(Cuts(block[kept].astype(np.int32), cuts.b[kept], a), alpha, idle=True)
         return store

@@ -91,6 +91,7 @@ def largest(sets: WorkingSets) -> int:
 def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) -> int:
     """Put the cut (block, entries [begin:end] of a, b) at the head of its block with α = 0; return its slot."""
     tally = sets.tally
+    # Vacant slots first, so that the arrays per slot grow with the cuts that are kept, not with all there ever were.
     slot = tally[VACANT]
     if slot >= 0:
         tally[VACANT] = sets.after[slot]
@@ -106,6 +107,7 @@ def add(sets: WorkingSets, block: int, b: float, a: Rows, begin: int, end: int) 
     # would be rounded differently from run to run.
     for k in range(begin, end):
         norm += a.values[k] * a.values[k]
+    # `USED` is where the next entries go; it differs from `ALIVE` by the gaps that removed cuts have left.
     tally[USED] += end - begin
     tally[ALIVE] += end - begin
     sets.b[slot], sets.alpha[slot], sets.norm[slot] = b, 0.0, norm

@@ -113,13 +113,14 @@ def _add_sets(sets: WorkingSets, cap: FloatVector, mass: FloatVector, s: FloatVe
     linear = size = reach = 0.0
     pool = Rows(sets.begin, sets.indices, sets.values)
     for block in range(len(sets.first)):
+        # The stored sums of α were updated step by step and have drifted; a proof needs this one.
         slot = sets.first[block]
         while slot >= 0:
             if sets.alpha[slot] > 0.0:
                 mass[block] += sets.alpha[slot]
             slot = sets.after[slot]
         if mass[block] == 0.0:
-            continue
+            continue  # a block without α proves nothing, and its scale may be 0 / 0
         # A little less than the cap, so that the exact sum of the α is below it, too.
         scale = min(1.0, cap[block] / mass[block] * (1.0 - 2.0 * UNIT * (sets.size[block] + 1)))
         mass[block] *= scale

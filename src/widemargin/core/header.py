@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from reprlib import Repr
 from typing import Any, NamedTuple, TypeAlias
 
+from widemargin.core.checks import Range
 from widemargin.errors import ModelFileError
 
 DEEPEST = 100
@@ -43,11 +44,11 @@ class Place(NamedTuple):
 
     def wrong(self, value: Any, wanted: str) -> ModelFileError:
         """The error that the value here is not the wanted one."""
-        return self.damaged(f"{_cut(self.field) or 'its header'} is {_cut(_SHORT.repr(value))}, not {wanted}")
+        return self.damaged(f"{_shorten(self.field) or 'its header'} is {_shorten(_SHORT.repr(value))}, not {wanted}")
 
     def missing(self) -> ModelFileError:
         """The error that this field is missing."""
-        return self.damaged(f"it has no {_cut(self.field)}")
+        return self.damaged(f"it has no {_shorten(self.field)}")
 
 
 Field: TypeAlias = Callable[[Any, Place], Any]
@@ -82,17 +83,16 @@ def whole(*, at_least: int | None = None, at_most: int | None = None) -> Field:
         ...
     widemargin.errors.ModelFileError: the model a.wm is damaged: hash_bits is 0, not a whole number of at least 1
     """
-    return _that(
-        lambda value: type(value) is int and _within(value, at_least, at_most),
-        "a whole number" + _range(at_least, at_most),
-    )
+    limits = Range(at_least, most=at_most)
+    return _that(lambda value: type(value) is int and limits.holds(value), f"a whole number{limits}")
 
 
 def number(*, at_least: float | None = None, at_most: float | None = None, finite: bool = True) -> Field:
     """A number; with `finite` False also NaN and infinities."""
+    limits = Range(at_least, most=at_most)
     return _that(
-        lambda value: type(value) in (int, float) and _is_float(value, finite) and _within(value, at_least, at_most),
-        f"a {'finite ' * finite}number" + _range(at_least, at_most),
+        lambda value: type(value) in (int, float) and _is_float(value, finite) and limits.holds(value),
+        f"a {'finite ' * finite}number{limits}",
     )
 
 
@@ -123,9 +123,10 @@ def optional(field: Field) -> Field:
 
 def many(field: Field, *, at_least: int = 0, at_most: int | None = None) -> Field:
     """A list with these values."""
+    limits = Range(at_least or None, most=at_most)
     a_list = _that(
-        lambda value: isinstance(value, list) and _within(len(value), at_least, at_most),
-        "a list" + _range(at_least or None, at_most) + (" values" if at_least or at_most is not None else ""),
+        lambda value: isinstance(value, list) and limits.holds(len(value)),
+        f"a list{limits}{' values' * (limits != Range())}",
     )
 
     def read(value: Any, place: Place) -> Any:
@@ -219,18 +220,6 @@ def check_depth(header: Any, place: Place) -> None:
     raise place.damaged(f"its header nests deeper than {DEEPEST}")
 
 
-def _within(value: float, at_least: float | None, at_most: float | None) -> bool:
-    return (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
-
-
-def _range(at_least: float | None, at_most: float | None) -> str:
-    if at_least is not None and at_most is not None:
-        return f" from {at_least} to {at_most}"
-    if at_least is not None:
-        return f" of at least {at_least}"
-    return "" if at_most is None else f" of at most {at_most}"
-
-
 def _is_float(value: float, finite: bool) -> bool:
     """Whether this fits a float, and is finite if it must be; whole numbers in JSON can be larger than any float."""
     try:
@@ -239,5 +228,5 @@ def _is_float(value: float, finite: bool) -> bool:
         return False
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 80 else text[:79] + "…"

@@ -7,7 +7,7 @@ best h at the current w, then solves the convex problem with any solver and obje
 procedure comes to rest at a local optimum. The gap is that of the last convex problem.
 
 **Rebasing.** From round to round few completions change. Where φ(gold) of an example moves, its cuts move along
-(`CutStore.rebased`) and stay valid with their α, so a round starts where the last one ended.
+(`CutStore.rebase`) and stay valid with their α, so a round starts where the last one ended.
 
 **Loose rounds.** The first round ends at a gap of 10 %. Every later one ends as soon as it has provably gained more
 than is left to gain. The run ends when a round provably cannot lower (5) by more than `tol`.
@@ -37,8 +37,8 @@ from widemargin.core.loop import fit
 from widemargin.core.problem import Problem, in_shares
 from widemargin.core.rounds import Course, Enough, Rounds, begin, complete, shifts
 from widemargin.core.solution import Epoch, Round, Solution, relative_gap
-from widemargin.core.solver import Carried, Solver
-from widemargin.core.sparse import Rows, dots, taken
+from widemargin.core.solver import Solver, WarmStart
+from widemargin.core.sparse import Rows, dots, take_rows
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import WidemarginError
 
@@ -165,8 +165,8 @@ class _Procedure:
             reason = self._end_round(convex, solution, completions, shift) or reason
             if self.rounds.rebase and solution.cuts is not None and not reason:
                 blocks = self.problem.objective.blocks(convex.examples).astype(np.int64)
-                rows = taken(shift, blocks)
-                carried = solution.cuts.rebased(rows, times_error=self.problem.objective.times_error)
+                rows = take_rows(shift, blocks)
+                carried = solution.cuts.rebase(rows, times_error=self.problem.objective.times_error)
         return self._solution(reason)
 
     def _resume(self, path: str | os.PathLike[str] | None) -> bool:
@@ -189,7 +189,7 @@ class _Procedure:
         examples = self.latent.completed(completions)
         return replace(self.problem, examples=examples, sample_weight=weight, keep_parts=self.rounds.rebase)
 
-    def _solve(self, convex: Problem, carried: Carried | None, resuming: bool, options: dict[str, Any]) -> Solution:
+    def _solve(self, convex: Problem, carried: WarmStart | None, resuming: bool, options: dict[str, Any]) -> Solution:
         """Solve the convex problem of a round, from the cuts that are carried over, or else from the last weights."""
         course, stop = self.course, self.stop
         left = None if stop.seconds is None else max(stop.seconds - course.seconds, 0.0)

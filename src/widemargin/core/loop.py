@@ -18,7 +18,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +26,14 @@ import numpy as np
 
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
-from widemargin.core.certificate import Certificate, Certifier, Keeper, shorten
+from widemargin.core.certificate import Certificate, Certifier, Keeper, no_worse_than_zero
 from widemargin.core.checks import check_offers
 from widemargin.core.contents import Origin
 from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_on
 from widemargin.core.oracle import Clock
 from widemargin.core.problem import Problem, Trainable
 from widemargin.core.solution import Epoch, Solution, percent, relative_gap
-from widemargin.core.solver import Carried, Solver
+from widemargin.core.solver import Solver, WarmStart
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
 
@@ -78,7 +78,7 @@ class Run:
         self.trace: list[Epoch] = []
         self.reason = ""
 
-    def start(self, w: FloatVector | None = None, cuts: Carried | None = None, *, resume: bool = False) -> None:
+    def start(self, w: FloatVector | None = None, cuts: WarmStart | None = None, *, resume: bool = False) -> None:
         """Make the solver's state, or restore that of the checkpoint."""
         self.problem.forget()
         try:
@@ -87,7 +87,7 @@ class Run:
                     self.state = self.solver.start(self.problem, w, cuts)
         except Halt:
             raise KeyboardInterrupt from None
-        self.problem.known = self.solver.known(self.state)
+        self.problem.kept_cuts = self.solver.kept_cuts(self.state)
         provable = self.problem.exact and (self.audit or self._has_dual())
         self.stop.check_that_it_ends(provable=provable, has_score=self.keeper.score is not None)
         if self._has_learnt():
@@ -175,12 +175,13 @@ class Run:
         except Halt as halt:
             self.reason = str(halt)
         if self.keeper.best is None and self.trace and problem.exact and self._has_dual():
-            w, found = self._no_worse_than_zero(w, found)
+            with suppress(Halt), self.watch.aside():
+                w, found = no_worse_than_zero(problem, w, found, missed=self.stop.is_missed_by(found.gap))
             if self.reason == "epochs" and self.stop.gap is not None and self.stop.is_missed_by(found.gap):
                 reached = "unknown" if found.gap is None else percent(found.gap, "")
                 shortfall = f"the gap is {reached} after {epoch} epochs, above the {percent(self.stop.gap, '')} wanted"
         found = found.or_doubt()
-        cuts = solver.carried(problem, state)
+        cuts = solver.warm_start(problem, state)
         if cuts is not None:
             cuts.origin = Origin(problem)
         solution = Solution(
@@ -205,20 +206,6 @@ class Run:
             callback.on_stop(solution.stopped)
         return solution
 
-    def _no_worse_than_zero(self, w: FloatVector, found: Certificate) -> tuple[FloatVector, Certificate]:
-        """`w`, or shorter weights if P(w) may exceed P(0), with their certificate."""
-        if not found.exact or found.primal is None:
-            return w, found
-        at_zero = self.problem.least_at_zero()
-        if not (self.stop.is_missed_by(found.gap) if at_zero is None else found.primal > at_zero):
-            return w, found
-        try:
-            with self.watch.aside():
-                w, primal = shorten(self.problem, w, found.primal)
-        except Halt:
-            return w, found
-        return w, found.at(primal)
-
     def _state_at(self, w: FloatVector) -> Any:
         """The state at the returned weights, if later pieces of data need it."""
         if self.solver.goes_on_from != "own state":
@@ -230,7 +217,7 @@ class Run:
     def _rule(self) -> str:
         """The rule that ends the run now, or ""."""
         row = self.trace[-1] if self.trace else None
-        own = self.solver.ended(self.problem, self.state) if row else ""
+        own = self.solver.end_reason(self.problem, self.state) if row else ""
         return self.stop.reason(row, exact=self.problem.exact, waited=self.keeper.waited, own=own)
 
     def _has_dual(self) -> bool:
@@ -264,7 +251,7 @@ def open_run(
         try:
             yield run
         finally:
-            problem.meter.watch = problem.known = None
+            problem.meter.watch = problem.kept_cuts = None
 
 
 def name_run(name: str, callbacks: Sequence[Callback]) -> None:
@@ -283,7 +270,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     seed: int | np.random.Generator | None = 0,
     w: FloatVector | None = None,
-    cuts: Carried | None = None,
+    cuts: WarmStart | None = None,
     audit: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,

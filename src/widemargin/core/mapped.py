@@ -156,7 +156,7 @@ class Pages:
         except OSError as error:
             raise ModelFileError(f"{path} is damaged: it cannot be read: {error.strerror or error}") from error
         self.n_bytes += len(content)
-        return self._watched(content, dtype)
+        return self._mapped_vector(content, dtype)
 
     def room(self, size: int, dtype: Any) -> AnyArray:
         """A vector to write to, in a nameless file beside the folder that vanishes with the vector."""
@@ -165,9 +165,9 @@ class Pages:
             # The disk space is reserved now: running out of it later would kill the process.
             getattr(os, "posix_fallocate", lambda file, _, n: os.truncate(file, n))(stream.fileno(), 0, n_bytes)
             content = mmap.mmap(stream.fileno(), n_bytes)
-        return self._watched(content, dtype)[:size]
+        return self._mapped_vector(content, dtype)[:size]
 
-    def _watched(self, content: mmap.mmap, dtype: Any) -> AnyArray:
+    def _mapped_vector(self, content: mmap.mmap, dtype: Any) -> AnyArray:
         """A vector whose pages count towards the budget."""
         if hasattr(mmap, "MADV_RANDOM"):
             content.madvise(mmap.MADV_RANDOM)  # sequences are visited in random order: reading ahead is useless

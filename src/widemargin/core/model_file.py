@@ -58,7 +58,7 @@ def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], tensors
         stream.write(content)
 
 
-def mapped(path: str | os.PathLike[str]) -> mmap.mmap:
+def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
     """The bytes of a model file of any program; raise `ModelFileError` if it cannot be read."""
     try:
         with Path(path).open("rb") as stream:
@@ -71,7 +71,7 @@ def mapped(path: str | os.PathLike[str]) -> mmap.mmap:
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
     """Map a model file into memory; raise `ModelFileError` if it is not one."""
-    name, content = os.fspath(path), mapped(path)
+    name, content = os.fspath(path), map_file(path)
     layout, begin = _layout(name, content)
     header = _header(name, layout.pop("__metadata__", None))
     place = Place(f"the model {name}")
@@ -103,7 +103,7 @@ def _layout(name: str, content: mmap.mmap) -> tuple[dict[str, Any], int]:
         raise ModelFileError(f"{name} is not a widemargin model")
     if len(content) < 8 + size:
         raise ModelFileError(f"the model {name} is truncated")
-    layout = _parsed(content[8 : 8 + size])
+    layout = _parse(content[8 : 8 + size])
     if not isinstance(layout, dict):
         raise ModelFileError(f"{name} is not a widemargin model")
     return layout, 8 + size
@@ -112,7 +112,7 @@ def _layout(name: str, content: mmap.mmap) -> tuple[dict[str, Any], int]:
 def _header(name: str, metadata: Any) -> dict[str, Any]:
     if not isinstance(metadata, dict) or ENTRY not in metadata:
         raise ModelFileError(f"{name} is a safetensors file, but not a widemargin model")
-    header = _parsed(metadata[ENTRY]) if isinstance(metadata[ENTRY], str) else None
+    header = _parse(metadata[ENTRY]) if isinstance(metadata[ENTRY], str) else None
     if not isinstance(header, dict) or type(version := header.get("format")) is not int or version < 1:
         raise ModelFileError(f"the model {name} has a damaged header")
     check_depth(header, Place(f"the model {name}"))
@@ -124,7 +124,7 @@ def _header(name: str, metadata: Any) -> dict[str, Any]:
     return record({}, {"written_by": text()})(header, Place(f"the model {name}"))
 
 
-def _parsed(content: str | bytes) -> Any:
+def _parse(content: str | bytes) -> Any:
     """The value of this JSON; None if it is not JSON."""
     try:
         return json.loads(content)

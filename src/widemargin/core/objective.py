@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.checks import MemoryNeed, check_memory
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Totals
 
@@ -25,21 +26,24 @@ class Objective(Protocol):
     A slack is either the ``"maximum"`` of one cut per output, or ``"smooth"``, with infinitely many tangents as cuts.
     `requires` names the protocols (`core.examples`) that the examples must offer beyond decoding. `exact` is False if
     the cuts may not be the most violated ones even with exact decoding; then no gap is proven. If `times_error`, the a
-    of a cut is b ψ instead of ψ.
+    of a cut is b ψ instead of ψ. `memory` names what takes much memory for an example, if anything does.
     """
 
     kind: ClassVar[Kind] = "maximum"
     requires: ClassVar[tuple[type, ...]] = ()
     exact: ClassVar[bool] = True
     times_error: ClassVar[bool] = False
+    memory: ClassVar[MemoryNeed | None] = None
 
     def is_exact(self, examples: Examples) -> bool:
         """Whether the cuts of these examples are the most violated ones, provided that decoding is exact."""
         return self.exact
 
     def check(self, examples: Examples) -> None:
-        """Raise if an example is too large for this objective; by default none is."""
-        return
+        """Raise if an example is too large for this objective."""
+        needed = None if self.memory is None else getattr(examples, self.memory.method, None)
+        if self.memory is not None and needed is not None:
+            check_memory(needed(), self.memory.what, self.memory.instead)
 
     def blocks(self, examples: Examples) -> IntVector:
         """The example that each block belongs to, in ascending order; by default one block per example."""

@@ -103,7 +103,7 @@ class Online:
         rng.bit_generator.state = self.rng
         return rng
 
-    def resumed(self, solver: Solver, problem: Problem, places: LongVector | None) -> Any:
+    def resume(self, solver: Solver, problem: Problem, places: LongVector | None) -> Any:
         """The state for the weights of `problem`; `places` holds the former place of each, −1 for new ones."""
         state = solver.start(problem)
         content, arrays = dict[str, Any](), dict[str, AnyArray]()
@@ -123,7 +123,7 @@ class Online:
                 content[name] = {"value": float(number(finite=False)(self.values[name], self.place.at(name)))}
         return unpack({"fields": content}, state, arrays, self.place)
 
-    def described(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """A JSON header and arrays."""
         header = {name: getattr(self, name) for name in FIELDS} | {
             "vectors": {name: each.usual for name, each in self.vectors.items()}
@@ -132,8 +132,8 @@ class Online:
         return header, {f"{name}.{part}": array for name, part, array in parts}
 
     @classmethod
-    def restored(cls, stored: Stored, most: int) -> "Online":
-        """The inverse of `described`; there may be at most `most` weights."""
+    def restore(cls, stored: Stored, most: int) -> "Online":
+        """The inverse of `describe`; there may be at most `most` weights."""
         header = stored.checked({**FIELDS, "n_weights": whole(at_least=0, at_most=most)})
         check_generator(header["rng"], stored.place.at("rng"))
         vectors = {}
@@ -175,11 +175,11 @@ def learn(
     if before is None:
         state = solver.start(problem, w)
         if w is not None:
-            solver.seasoned(problem, state, examples)
+            solver.count_as_epoch(problem, state, examples)
     else:
         if places is None and before.n_weights != problem.n_weights:
             raise WidemarginError(f"the pieces before had other weights than these {problem.n_weights}")
-        state = before.resumed(solver, problem, places)
+        state = before.resume(solver, problem, places)
     last = trace[-1] if trace else Epoch(0, 0.0, 0, None, None, None, None, False)
     clock = Clock(problem.meter, last.seconds, last.oracle_calls)
     next(epochs(problem, solver, state, rng))

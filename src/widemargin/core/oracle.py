@@ -32,7 +32,7 @@ from widemargin.core.evidence import Ledger
 from widemargin.core.examples import Examples, Totals, Unreachable
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.products import inner
-from widemargin.core.sparse import absolute, add_rows, dots, taken
+from widemargin.core.sparse import absolute, add_rows, dots, take_rows
 
 if TYPE_CHECKING:
     from widemargin.core.problem import Problem
@@ -62,7 +62,7 @@ class CutVisit(NamedTuple):
         """Upper bounds on the slacks, since some oracles are cut short (`Bounded`)."""
         return self.slacks + self.cuts.excess if len(self.cuts.excess) else self.slacks
 
-    def added(self, alpha: FloatVector, a: FloatVector) -> FloatVector:
+    def add_to(self, alpha: FloatVector, a: FloatVector) -> FloatVector:
         """a + Σ αa, written to `a`."""
         add_rows(alpha, self.cuts.a, a)
         return a
@@ -89,7 +89,7 @@ class SumVisit(NamedTuple):
         """The slacks: sums are never cut short."""
         return self.slacks
 
-    def added(self, alpha: FloatVector, a: FloatVector) -> FloatVector:
+    def add_to(self, alpha: FloatVector, a: FloatVector) -> FloatVector:
         """Σ αa; `a` is zero before the only visit of a pass."""
         return self.a
 
@@ -114,7 +114,7 @@ def find_misjudgement(problem: "Problem", visit: CutVisit) -> str:
     low = np.flatnonzero(slacks < 0.0)
     if not len(low):
         return ""
-    size = np.abs(cuts.b[low]) + dots(absolute(taken(cuts.a, low)), np.abs(visit.w))
+    size = np.abs(cuts.b[low]) + dots(absolute(take_rows(cuts.a, low)), np.abs(visit.w))
     wrong = low[slacks[low] < -MISJUDGED * size]
     of_example = problem.objective.blocks(examples)[cuts.block]
     for out_of_reach in examples.unreachable().values() if isinstance(examples, Unreachable) else ():
@@ -129,7 +129,7 @@ def find_misjudgement(problem: "Problem", visit: CutVisit) -> str:
 
 def pass_batches(problem: "Oracle") -> list[IntVector]:
     """All examples with a positive weight, in order, in the batches of a full pass."""
-    examples, smooth = problem.weighted, problem.objective.kind == "smooth"
+    examples, smooth = problem.weighted_examples, problem.objective.kind == "smooth"
     # Tangents have long rows: by measurement, computing those of 512 chains at once takes twice as long per chain.
     numbers = np.arange(len(examples)) // (SMOOTH_PASS_BATCH if smooth else PASS_BATCH)
     needed = getattr(problem.examples, "expectation_bytes", None)
@@ -155,8 +155,7 @@ class SummedPass:
         """All blocks at `w`."""
         found: list[FloatVector] = []
         for part, n_examples in self.rounds:
-            if problem.meter.watch is not None:
-                problem.meter.watch(n_examples)
+            problem.meter.may_end(n_examples)
             begin = perf_counter()
             tasks = [partial(self._visit, problem, w, each) for each in shares(part, self.work, problem.n_threads)]
             found += [slacks for each in run(tasks) for slacks in each]
@@ -173,7 +172,7 @@ class SummedPass:
 
 def summed_pass(problem: "Problem") -> SummedPass | None:
     """The full pass over a smooth problem; None if each example needs a cut of its own."""
-    examples, work = problem.weighted, problem.examples.work
+    examples, work = problem.weighted_examples, problem.examples.work
     if problem.objective.kind != "smooth" or work is None or not len(examples):
         return None
     done = np.cumsum(work[examples])
@@ -209,6 +208,11 @@ class Meter:
     seconds: float = 0.0
     watch: Callable[[int], None] | None = None
     first: tuple[int, float] = (0, 0.0)
+
+    def may_end(self, n_examples: int = 0) -> None:
+        """Let the epoch be cut short here, before this many examples are visited."""
+        if self.watch is not None:
+            self.watch(n_examples)
 
     def count(self, calls: int, seconds: float) -> None:
         """Add the calls of one batch and their seconds."""
@@ -254,8 +258,8 @@ class Clock:
 class Oracle:
     """Examples under an objective, asked for cuts.
 
-    `slacks` are those that `cuts` last saw, each at the weights of that moment; `known` are the cuts that the running
-    solver keeps. Subclasses provide the attributes below.
+    `slacks` are those that `cuts` last saw, each at the weights of that moment; `kept_cuts` are those of the running
+    solver. Subclasses provide the attributes below.
     """
 
     examples: Examples
@@ -264,7 +268,7 @@ class Oracle:
     meter: Meter
     example_weight: FloatVector
     slacks: FloatVector
-    known: CutStore | None
+    kept_cuts: CutStore | None
     looks_beyond: bool
 
     @property
@@ -286,13 +290,13 @@ class Oracle:
         return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 16)))
 
     @property
-    def weighted(self) -> IntVector:
+    def weighted_examples(self) -> IntVector:
         """The examples that count: those with a positive weight."""
         return np.flatnonzero(self.example_weight).astype(np.int32)
 
     def batches(self, rng: np.random.Generator, size: int | None = None) -> list[IntVector]:
         """All examples with a positive weight, shuffled, in batches."""
-        order = rng.permutation(self.weighted)
+        order = rng.permutation(self.weighted_examples)
         size = size or self.batch_size
         return [order[begin : begin + size] for begin in range(0, len(order), size)]
 
@@ -305,11 +309,11 @@ class Oracle:
     def slacks_of(self, cuts: Cuts, w: FloatVector) -> FloatVector:
         """b − ⟨w, a⟩ of the oracle's `cuts` at `w`.
 
-        An inexact oracle may miss outputs that it found before, so cuts that the solver keeps (`known`) count as well.
+        An inexact oracle may miss outputs that it found before, so the cuts that the solver keeps count as well.
         """
         slacks = cuts.b - dots(cuts.a, w)
-        if self.known is not None and not self.exact:
-            slacks = np.maximum(slacks, self.known.slacks(cuts.block, w))
+        if self.kept_cuts is not None and not self.exact:
+            slacks = np.maximum(slacks, self.kept_cuts.slacks(cuts.block, w))
         return slacks
 
     def best_cuts(self, w: FloatVector, batch: IntVector, k: int) -> Cuts:
@@ -328,11 +332,6 @@ class Oracle:
         for batch in pass_batches(self):
             yield self._ask(self._answer(w, batch), w, batch)
 
-    def may_end(self) -> None:
-        """Let training be cut short here; for solvers that compute for long between two oracle calls."""
-        if self.meter.watch is not None:
-            self.meter.watch(0)
-
     def _answer(self, w: FloatVector, batch: IntVector) -> Answer:
         """The objective's `cuts`, or its `cuts_beyond` with the slacks of the batch at `w`.
 
@@ -341,12 +340,11 @@ class Oracle:
         if not self.looks_beyond:
             return self.objective.cuts
         xi = np.zeros(len(self.slacks))
-        xi[batch] = self.slacks[batch] if self.known is None else self.known.slacks(batch, w)
+        xi[batch] = self.slacks[batch] if self.kept_cuts is None else self.kept_cuts.slacks(batch, w)
         return partial(cast("Beyond", self.objective).cuts_beyond, np.fmax(xi, 0.0))
 
     def _ask(self, answer: Answer, w: FloatVector, batch: IntVector) -> Cuts:
-        if self.meter.watch is not None:
-            self.meter.watch(len(batch))
+        self.meter.may_end(len(batch))
         begin = perf_counter()
         parts = shares(batch, self.examples.work, self.n_threads)
         cuts = concatenate(run([partial(answer, self.examples, w, part) for part in parts]))

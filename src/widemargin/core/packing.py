@@ -212,6 +212,7 @@ def _have_products(sets: WorkingSets, lookup: Lookup) -> bool:
         while slot >= 0:
             begin, end = sets.begin[slot], sets.end[slot]
             enter(sets.indices, sets.values, begin, end, lookup)
+            # A place that is too large would let later products be written beyond the room reserved for them.
             older = sets.after[slot]
             fits = 0 <= sets.place[slot] < sets.tally[PLACES]
             # Only the products behind the newer cut exist, so each pair is checked once, from its newer side.

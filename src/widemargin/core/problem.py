@@ -1,4 +1,4 @@
-"""The optimisation problem that every solver sees: an oracle (`core.oracle`) and a `Value`.
+"""The optimisation problem that every solver sees: an oracle (`core.oracle`) and a value, P of its slacks.
 
     hinge            P(w) = ½‖w‖² + C Σ c_i ξ_i(w)
     squared hinge    P(w) = ½‖w‖² + C Σ c_i ξ_i(w)²
@@ -27,7 +27,7 @@ from widemargin._threads import run, shares
 from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.core import Loss, Penalty
 from widemargin.core import penalty as penalties
-from widemargin.core.checks import check_offers, checked_weights, is_number
+from widemargin.core.checks import check_declared, check_offers, checked_weights, choice, number
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts
 from widemargin.core.evidence import Evidence, Ledger, evidence_of, smooth_doubt
@@ -44,10 +44,11 @@ SLIGHT_WEIGHT = 1e-50  # an example with a smaller weight changes nothing, but d
 
 
 class Trainable(Protocol):
-    """A function of w that `fit` can minimise: a `Problem`, or the sum over parts (`parts.problem`).
+    """A function P(w) = r(w) + C L(w) that `fit` can minimise; L is a sum of losses.
 
-    `slacks` are those that the solver's own oracle calls last saw; `known` are the cuts that it keeps, or None.
-    `misjudgement` describes an error of the oracle; empty if none was noticed.
+    It is a `Problem`, or the sum over parts (`parts.problem`). These know L, and what bounds it from below; all that
+    follows from L is here. `slacks` are those that the solver's own oracle calls last saw; `kept_cuts` are the cuts
+    that it keeps, or None. `misjudgement` describes an error of the oracle; empty if none was noticed.
     """
 
     C: float
@@ -63,7 +64,7 @@ class Trainable(Protocol):
     n_counted: int
     convex: bool
     slacks: FloatVector
-    known: CutStore | None
+    kept_cuts: CutStore | None
     misjudgement: str
 
     @property
@@ -73,62 +74,39 @@ class Trainable(Protocol):
     def forget(self) -> None:
         """Forget all slacks seen so far."""
 
-    def primal_estimate(self, w: FloatVector) -> float | None:
-        """P at `w` with the slacks last seen; None before any."""
+    def loss_seen(self) -> float | None:
+        """L with the slacks that the solver's own oracle calls last saw, or None before any.
 
-    def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
-        """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
+        Each slack is that at the weights of its moment; blocks not seen yet are assumed to be like those seen.
+        """
 
-    def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
+    def total_loss(self, w: FloatVector, found: FloatVector | None = None) -> float:
+        """L(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
 
-    def bound(self, evidence: Evidence) -> float:
-        """The lower bound on the least P that evidence proves."""
+    def tangents(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, Evidence]:
+        """L(w), and the tangents of all losses at `w` as evidence, by a full pass; `found` as in `total_loss`."""
 
     def least_at_zero(self) -> float | None:
         """A lower bound on P(0), from the cuts that are known; None if there are none."""
-
-
-class Value:
-    """P of slacks, without an oracle: r(w) + C Σ c_i ξ_i or ξ_i², where C multiplies the *sum* of the losses.
-
-    Subclasses provide the attributes below.
-    """
-
-    C: float
-    loss: Loss
-    penalty: Penalty
-    l1: float
-    c: FloatVector
-
-    def check_value(self) -> None:
-        """Raise about the first attribute with an invalid value."""
-        if not is_number(self.C) or self.C <= 0:
-            raise WidemarginError(f"C must be a positive number, not {self.C!r}")
-        if self.loss not in ("squared_hinge", "hinge"):
-            raise WidemarginError(f"loss must be 'squared_hinge' or 'hinge', not {self.loss!r}")
-        if self.penalty not in penalties.PENALTIES:
-            raise WidemarginError(f"penalty must be one of {', '.join(penalties.PENALTIES)}, not {self.penalty!r}")
-        if not is_number(self.l1) or self.l1 < 0:
-            raise WidemarginError(f"l1 must be a number of at least 0, not {self.l1!r}")
+        return None
 
     def regulariser(self, w: FloatVector) -> float:
         """r(w), the penalty."""
         return penalties.value(self.penalty, self.l1, w)
 
-    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
-        """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
-        slacks = np.maximum(slacks, 0.0)
-        return inner(self.c[blocks], slacks if self.loss == "hinge" else slacks**2)
+    def primal_estimate(self, w: FloatVector) -> float | None:
+        """P at `w` with the slacks last seen; None before any."""
+        seen = self.loss_seen()
+        return None if seen is None else self.regulariser(w) + self.C * seen
 
-    def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
-        """C c_i ℓ'(ξ_i) of blocks with these slacks; negative slacks count as 0."""
-        c = self.C * self.c[blocks]
-        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
+    def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
+        """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
+        return self.regulariser(w) + self.C * self.total_loss(w, found)
 
-    def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
-        """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
-        return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
+    def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
+        """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
+        total, evidence = self.tangents(w, found)
+        return self.regulariser(w) + self.C * total, self.bound(evidence)
 
     def bound(self, evidence: Evidence) -> float:
         """The lower bound on the least P that evidence proves."""
@@ -136,7 +114,7 @@ class Value:
 
 
 @dataclass
-class Problem(Oracle, Value):
+class Problem(Oracle, Trainable):
     """Examples, an objective and a trade-off.
 
     Parameters
@@ -158,19 +136,19 @@ class Problem(Oracle, Value):
 
     examples: Examples
     objective: Objective = field(default_factory=Margin)
-    C: float = 0.1
+    C: float = number(0.1, above=0.0)
     sample_weight: FloatVector | None = None
-    loss: Loss = "squared_hinge"
-    penalty: Penalty = "l2"
-    l1: float = 1.0
+    loss: Loss = choice("squared_hinge", "hinge")
+    penalty: Penalty = choice(*penalties.PENALTIES)
+    l1: float = number(1.0)
     n_threads: int = 1
-    cut_memory: float = 1024.0
+    cut_memory: float = number(1024.0, above=0.0)
     keep_parts: bool = False
     meter: Meter = field(default_factory=Meter, repr=False)
     example_weight: FloatVector = field(init=False, repr=False)
     c: FloatVector = field(init=False, repr=False)
     slacks: FloatVector = field(init=False, repr=False)
-    known: CutStore | None = field(default=None, init=False, repr=False)
+    kept_cuts: CutStore | None = field(default=None, init=False, repr=False)
     summed: SummedPass | None = field(default=None, init=False, repr=False)
     misjudgement: str = field(default="", init=False, repr=False)
     looks_beyond: bool = field(init=False, repr=False)
@@ -180,9 +158,7 @@ class Problem(Oracle, Value):
     convex: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.check_value()
-        if not is_number(self.cut_memory) or self.cut_memory <= 0:
-            raise WidemarginError(f"cut_memory must be a positive number of megabytes, not {self.cut_memory!r}")
+        check_declared(self)
         if self.objective.kind == "smooth" and self.loss != "hinge":
             raise WidemarginError(f"{self.objective} is smooth by itself; its loss is 'hinge', not {self.loss!r}")
         check_offers(self.objective, self.objective.requires, self.examples)
@@ -206,6 +182,20 @@ class Problem(Oracle, Value):
         room = self.examples.pages.room if isinstance(self.examples, OnDisk) else None
         return CutStore(self.n_blocks, self.cut_memory, products=products, room=room)
 
+    def losses(self, blocks: AnyArray, slacks: FloatVector) -> float:
+        """Σ c_i ℓ(ξ_i) of blocks with these slacks."""
+        slacks = np.maximum(slacks, 0.0)
+        return inner(self.c[blocks], slacks if self.loss == "hinge" else slacks**2)
+
+    def slopes(self, blocks: IntVector, slacks: FloatVector) -> FloatVector:
+        """C c_i ℓ'(ξ_i) of blocks with these slacks; negative slacks count as 0."""
+        c = self.C * self.c[blocks]
+        return c * (slacks > 0) if self.loss == "hinge" else 2.0 * c * np.maximum(slacks, 0.0)
+
+    def tangent(self, cuts: Cuts, w: FloatVector) -> FloatVector:
+        """The α of each cut for which −Σ αa is a subgradient of the losses C Σ c_i ℓ(ξ_i) at `w`."""
+        return self.slopes(cuts.block, cuts.b - dots(cuts.a, w))
+
     def visits(self, w: FloatVector, wants: Wants = "sum") -> Iterator[Visit]:
         """A full pass at `w`: slacks and cuts, batch by batch, or the sum of all cuts where that is faster."""
         if self.summed is not None and wants != "cuts":
@@ -213,10 +203,6 @@ class Problem(Oracle, Value):
         else:
             for cuts in self.full_pass(w):
                 yield CutVisit(cuts.block, self.slacks_of(cuts, w), cuts, w)
-
-    def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
-        """P(w), by a full pass of the oracle; it writes the slack of every block to `found`."""
-        return self.regulariser(w) + self.C * self.total_loss(w, found)
 
     def total_loss(self, w: FloatVector, found: FloatVector | None = None) -> float:
         """Σ c_i ℓ(ξ_i(w)), by a full pass of the oracle; it writes the slack of every block to `found`."""
@@ -233,15 +219,10 @@ class Problem(Oracle, Value):
         for visit in self.visits(w, "sum" if each is None else "cuts"):
             self.slacks[visit.block] = visit.slacks
             alpha = self.slopes(visit.block, visit.slacks)
-            total, a = total + self.losses(visit.block, visit.slacks), visit.added(alpha, a)
+            total, a = total + self.losses(visit.block, visit.slacks), visit.add_to(alpha, a)
             if each is not None and isinstance(visit, CutVisit):
                 each(visit, alpha)
         return self.C * total, a
-
-    def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P, by a full pass of the oracle; `found` as in `primal`."""
-        total, evidence = self.tangents(w, found)
-        return self.regulariser(w) + self.C * total, self.bound(evidence)
 
     def tangents(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, Evidence]:
         """Σ c_i ℓ(ξ_i(w)), and the tangents of all losses at `w` as evidence, by a full pass of the oracle."""
@@ -291,14 +272,6 @@ class Problem(Oracle, Value):
         ridge = np.divide(0.5, c, out=np.full(len(c), np.inf), where=c > 0)
         return evidence_of(store, self.n_weights, np.where(c > 0, np.inf, 0.0), ridge)
 
-    def primal_estimate(self, w: FloatVector) -> float | None:
-        """P at `w` with the slacks that `cuts` last saw, each at the weights of that moment; None before any.
-
-        Blocks not seen yet are assumed to be like those seen.
-        """
-        seen = self.loss_seen()
-        return None if seen is None else self.regulariser(w) + self.C * seen
-
     def loss_seen(self) -> float | None:
         """Σ c_i ℓ(ξ_i) with the slacks that `cuts` last saw; None before any."""
         seen = np.flatnonzero(~np.isnan(self.slacks) & (self.c > 0))
@@ -308,10 +281,10 @@ class Problem(Oracle, Value):
 
     def least_at_zero(self) -> float | None:
         """A lower bound on P(0), from the cuts that are known; None if there are none."""
-        if self.known is None:
+        if self.kept_cuts is None:
             return None
         blocks = np.flatnonzero(self.c).astype(np.int32)
-        return self.C * self.losses(blocks, self.known.slacks(blocks, np.zeros(self.n_weights)))
+        return self.C * self.losses(blocks, self.kept_cuts.slacks(blocks, np.zeros(self.n_weights)))
 
     def per_example(self, of_blocks: FloatVector) -> FloatVector:
         """The sum of `of_blocks` over the blocks of each example."""

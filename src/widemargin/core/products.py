@@ -46,10 +46,10 @@ def times(A: FloatMatrix, v: FloatVector) -> FloatVector:
 
 
 @kernel
-def combined(u: FloatVector, A: FloatMatrix) -> FloatVector:
+def weighted_sum(u: FloatVector, A: FloatMatrix) -> FloatVector:
     """uᵀA, the sum of the rows of A times their factors u.
 
-    >>> combined(np.array([1.0, 10.0]), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> weighted_sum(np.array([1.0, 10.0]), np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([31., 42.])
     """
     out = np.zeros(A.shape[1])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core.checks import check_declared, choice, number
 from widemargin.core.examples import Examples, FirstCompletions, Outputs
 from widemargin.core.header import Place, many, row, whole
 from widemargin.core.problem import in_shares
@@ -38,19 +39,14 @@ class Rounds:
     loose : end rounds when they have gained enough; False solves each to the gap asked for and to `tol`
     """
 
-    most: int = 50
-    tol: float = 1e-3
-    self_paced: str | None = None
+    most: int = number(50, least=1)
+    tol: float = number(1e-3)
+    self_paced: str | None = choice(None, "slack", "uncertainty")
     rebase: bool = True
     loose: bool = True
 
     def __post_init__(self) -> None:
-        if not self.most >= 1:
-            raise WidemarginError(f"there must be at least 1 round, not {self.most!r}")
-        if not self.tol >= 0:
-            raise WidemarginError(f"the tol of rounds must be a number of at least 0, not {self.tol!r}")
-        if self.self_paced not in (None, "slack", "uncertainty"):
-            raise WidemarginError(f"self-paced learning goes by 'slack' or 'uncertainty', not {self.self_paced!r}")
+        check_declared(self, "{} of rounds")
 
 
 @dataclass(slots=True)
@@ -104,7 +100,7 @@ class Enough(Stop):
 
 def complete(latent: Any, w: FloatVector, n_threads: int = 1) -> Outputs:
     """The best completions of all examples at `w`."""
-    return _joined(in_shares(latent, partial(latent.complete, w), n_threads))
+    return _join(in_shares(latent, partial(latent.complete, w), n_threads))
 
 
 def begin(latent: Any, init: Any, rng: np.random.Generator, n_threads: int = 1) -> Outputs:
@@ -131,7 +127,7 @@ def shifts(examples: Examples, before: Outputs) -> Rows:
     return examples.difference(np.arange(examples.n_examples, dtype=np.int32), before).psi
 
 
-def _joined(parts: Sequence[Outputs]) -> Outputs:
+def _join(parts: Sequence[Outputs]) -> Outputs:
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], np.ndarray):

@@ -154,7 +154,7 @@ class Solution:
         return everything | rows
 
     @classmethod
-    def restored(cls, w: FloatVector, summary: Mapping[str, Any]) -> "Solution":
+    def from_summary(cls, w: FloatVector, summary: Mapping[str, Any]) -> "Solution":
         """The solution with the weights `w` and this `summary`, which fits `SOLUTION`."""
         known = {each.name: summary[each.name] for each in fields(cls) if each.name in summary}
         rows = (Epoch(**{name: row[name] for name in Epoch._fields}) for row in summary["trace"])

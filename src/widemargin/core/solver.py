@@ -3,42 +3,21 @@
 Hyper-parameters are the fields of a frozen dataclass; everything that changes is in a separate state.
 """
 
-from dataclasses import Field, field, fields, is_dataclass
+from dataclasses import field, is_dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from widemargin._types import FloatVector
 from widemargin.core import Loss, Penalty
-from widemargin.core.checks import is_number
+from widemargin.core.checks import check_declared, choice, number
 from widemargin.core.cut_store import CutStore, Renumbering
 from widemargin.core.evidence import Evidence
 from widemargin.core.objective import Kind
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
-from widemargin.errors import WidemarginError
 
-
-def number(
-    default: float | None,
-    *,
-    least: float = 0.0,
-    above: float | None = None,
-    most: float = np.inf,
-    below: float = np.inf,
-    may_be_infinite: bool = False,
-) -> Any:
-    """A hyper-parameter with a range: `least` ≤ value ≤ `most`, `above` < value < `below`.
-
-    It is checked when a solver is made. ∞ is allowed only if it `may_be_infinite`.
-    """
-    limits = {"least": least, "above": above, "most": most, "below": below, "may_be_infinite": may_be_infinite}
-    return field(default=default, metadata=limits)
-
-
-def choice(default: str, *others: str) -> Any:
-    """A hyper-parameter that is one of some words; it is checked when a solver is made."""
-    return field(default=default, metadata={"choices": (default, *others)})
+__all__ = ["DERIVED", "Movable", "Solver", "WarmStart", "choice", "later", "number", "start_weights"]
 
 
 def later(size: str) -> Any:
@@ -50,7 +29,7 @@ DERIVED: Any = field(metadata={"derived": True})
 """A field of a state that every epoch computes anew from the other fields."""
 
 
-class Carried(Protocol):
+class WarmStart(Protocol):
     """Cuts that one run leaves for the next: those of every block (`CutStore`), or planes (`solvers.planes`).
 
     `origin` is the problem that they belong to (`core.contents`); None if the caller vouches for them.
@@ -58,10 +37,10 @@ class Carried(Protocol):
 
     origin: Any
 
-    def rebased(self, shifts: Rows, *, times_error: bool) -> "Carried":
-        """The cuts after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebased`)."""
+    def rebase(self, shifts: Rows, *, times_error: bool) -> "WarmStart":
+        """The cuts after φ(gold) of every block has moved by its row of `shifts` (`CutStore.rebase`)."""
 
-    def renumbered(self, new: Renumbering) -> "Carried":
+    def renumber(self, new: Renumbering) -> "WarmStart":
         """The cuts whose block and weights exist in another problem, too, in its numbering."""
 
 
@@ -99,12 +78,8 @@ class Solver(Protocol):
     def __post_init__(self) -> None:
         """Refuse values that `number` and `choice` do not allow."""
         own: Any = self
-        for each in fields(own) if is_dataclass(own) else ():
-            if "least" in each.metadata:
-                _check_number(type(self).__name__, each, getattr(self, each.name))
-            elif getattr(self, each.name) not in each.metadata.get("choices", (getattr(self, each.name),)):
-                known, given = ", ".join(each.metadata["choices"]), getattr(self, each.name)
-                raise WidemarginError(f"{each.name} of {type(self).__name__} must be one of {known}, not {given!r}")
+        if is_dataclass(own):
+            check_declared(own, f"{{}} of {type(self).__name__}")
 
     @property
     def requires(self) -> tuple[type, ...]:
@@ -124,10 +99,10 @@ class Solver(Protocol):
     def start(self, problem: Any, w: FloatVector | None = None, cuts: Any = None) -> Any:
         """A fresh state: near the weights `w` if given, or at the dual point that `cuts` hold if given.
 
-        `cuts` come from `carried` of another state, rebased if gold has changed since.
+        `cuts` come from `warm_start` of another state, rebased if gold has changed since.
         """
 
-    def seasoned(self, problem: Any, state: Any, examples: int) -> None:
+    def count_as_epoch(self, problem: Any, state: Any, examples: int) -> None:
         """Treat the weights of a fresh state as the result of one epoch over this many examples."""
         return
 
@@ -155,15 +130,15 @@ class Solver(Protocol):
         """The state's cuts summed up with their α; None for solvers without cuts, which `Problem.bounds` certifies."""
         return None
 
-    def ended(self, problem: Any, state: Any) -> str:
+    def end_reason(self, problem: Any, state: Any) -> str:
         """Why the solver cannot go on after an epoch, in a word; empty if it can."""
         return ""
 
-    def carried(self, problem: Any, state: Any) -> Carried | None:
+    def warm_start(self, problem: Any, state: Any) -> WarmStart | None:
         """Cuts or planes for a run on a similar problem to start from; None for solvers that start from weights."""
         return None
 
-    def known(self, state: Any) -> CutStore | None:
+    def kept_cuts(self, state: Any) -> CutStore | None:
         """The cuts that the state keeps of every block; None for solvers that keep none."""
         return None
 
@@ -194,19 +169,3 @@ def start_weights(problem: Problem, w: FloatVector | None, cuts: Any) -> FloatVe
     if cuts is not None:
         w = cuts.w
     return np.zeros(problem.n_weights) if w is None else w.copy()
-
-
-def _check_number(solver: str, parameter: "Field[Any]", value: Any) -> None:
-    if value is None and parameter.default is None:
-        return
-    whole, about = "int" in str(parameter.type), parameter.metadata
-    if about["may_be_infinite"] and isinstance(value, float | np.floating) and value == np.inf:
-        return
-    fits = is_number(value) and (not whole or isinstance(value, int | np.integer))
-    low = fits and (value >= about["least"] if about["above"] is None else value > about["above"])
-    if not (low and value <= about["most"] and value < about["below"]):
-        least = f"at least {about['least']:g}" if about["above"] is None else f"more than {about['above']:g}"
-        limit = f" and at most {about['most']:g}" if np.isfinite(about["most"]) else ""
-        limit += f" and less than {about['below']:g}" if np.isfinite(about["below"]) else ""
-        what = "whole number" if whole else "number"
-        raise WidemarginError(f"{parameter.name} of {solver} must be a {what} of {least}{limit}, not {value!r}")

@@ -81,7 +81,7 @@ def stack(parts: list[Rows]) -> Rows:
     )
 
 
-def scaled(rows: Rows, factors: FloatVector) -> Rows:
+def scaled_rows(rows: Rows, factors: FloatVector) -> Rows:
     """Every row times its factor; rows whose factor is 0 must be empty."""
     return rows._replace(values=rows.values * np.repeat(factors, np.diff(rows.indptr)))
 
@@ -91,12 +91,23 @@ def absolute(rows: Rows) -> Rows:
     return rows._replace(values=np.abs(rows.values))
 
 
-def taken(rows: Rows, numbers: LongVector) -> Rows:
+def take_rows(rows: Rows, numbers: LongVector) -> Rows:
     """The rows with these numbers, in this order."""
     begin, counts = rows.indptr[numbers], np.diff(rows.indptr)[numbers]
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = np.repeat(begin - indptr[:-1], counts) + np.arange(indptr[-1])
     return Rows(indptr, rows.indices[places], rows.values[places] if len(rows.values) else rows.values)
+
+
+def with_values(rows: Rows) -> Rows:
+    """The same rows with their values written out."""
+    return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
+
+
+def entries_of(rows: Rows, row: int) -> list[tuple[int, float]]:
+    """The indices and values of a row."""
+    one = with_values(take_rows(rows, np.array([row])))
+    return list(zip(one.indices.tolist(), one.values.tolist(), strict=True))
 
 
 def with_entries(rows: Rows, kept: BoolVector) -> Rows:
@@ -181,12 +192,14 @@ def coalesce(indices: IntVector, values: FloatVector, begin: int, end: int, writ
         while table[h] >= 0 and indices[table[h]] != index:
             h = (h + 1) & mask
         if table[h] >= 0:
+            # Summed where the index first appeared, in the order of the entries: the same bits for equal outputs.
             values[table[h]] += value
         else:
             table[h] = fill
             indices[fill] = index
             values[fill] = value
             fill += 1
+    # Zeros go last: before all entries are summed, nobody knows which sums cancel.
     keep = write
     for k in range(write, fill):
         if values[k] != 0.0:
@@ -205,6 +218,7 @@ def plus(rows: Rows, factors: FloatVector, others: Rows, which: IntVector) -> Ro
         added = others.indptr[which[r] + 1] - others.indptr[which[r]]
         size = rows.indptr[r + 1] - rows.indptr[r] + added
         room, most = room + size, max(most, size if added else 0)
+    # One table for all rows: `coalesce` leaves it empty, and clearing it takes less time than allocating another.
     table = new_table(most)
     out = Rows(np.zeros(len(which) + 1, dtype=np.int64), np.empty(room, dtype=np.int32), np.empty(room))
     end = out.indptr[0]
@@ -291,7 +305,7 @@ def add_thin_features(features: Rows, t: int, weights: Rows, out: FloatVector) -
 
 
 @kernel
-def transposed(rows: Rows, width: int) -> Rows:
+def transpose(rows: Rows, width: int) -> Rows:
     """The columns of `rows` as rows; entries of a column in the order of their rows."""
     indptr = np.zeros(width + 2, dtype=np.int64)
     for column in rows.indices:

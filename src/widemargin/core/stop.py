@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from widemargin._types import FloatVector
-from widemargin.core.checks import is_number
+from widemargin.core.checks import check_declared, number
 from widemargin.core.solution import Epoch, relative_gap
 from widemargin.errors import WidemarginError
 
@@ -25,16 +25,13 @@ class Stop:
         above 20 % do not count
     """
 
-    epochs: int | None = 20
-    seconds: float | None = None
-    gap: float | None = 1e-2
-    patience: int | None = None
+    epochs: int | None = number(20)
+    seconds: float | None = number(None)
+    gap: float | None = number(1e-2)
+    patience: int | None = number(None, least=1)
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("seconds", 0), ("gap", 0), ("patience", 1)):
-            value = getattr(self, name)
-            if value is not None and not (is_number(value) and value >= least):
-                raise WidemarginError(f"the stop rule {name} must be a number of at least {least}, not {value!r}")
+        check_declared(self, "the stop rule {}")
         if self.epochs is None and self.seconds is None and self.gap is None and self.patience is None:
             raise WidemarginError(
                 "without any stop rule training would never end; give epochs, seconds, gap or patience"

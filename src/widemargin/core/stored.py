@@ -40,7 +40,7 @@ class Stored(NamedTuple):
         """An object in the header with tensors of its own, whose names begin with that of the object."""
         return self.part(name)._replace(prefix=f"{self.prefix}{name}.")
 
-    def made(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
+    def build(self, make: Callable[..., T], *args: Any, **options: Any) -> T:
         """The result of `make`; its errors become errors about the file."""
         try:
             return make(*args, **options)
@@ -58,7 +58,9 @@ class Stored(NamedTuple):
         found = self.tensors[self.prefix + name]
         if found.dtype != dtype or not _is_like(found.shape, shape):
             wanted = ", ".join("any" if size is None else str(size) for size in shape)
-            raise self._damaged(name, f"is {found.dtype} of shape {found.shape}, not {dtype.__name__} of ({wanted})")
+            raise self._wrong_tensor(
+                name, f"is {found.dtype} of shape {found.shape}, not {dtype.__name__} of ({wanted})"
+            )
         return found
 
     def vector(self, name: str, dtype: type[np.generic], size: int | None = None) -> AnyArray:
@@ -69,7 +71,9 @@ class Stored(NamedTuple):
         """The tensor `name`, a vector of numbers from 0 up to, but not including, `below`."""
         found = self.vector(name, dtype)
         if len(found) and not 0 <= found.min() <= found.max() < below:
-            raise self._damaged(name, f"has numbers from {found.min()} to {found.max()}, not from 0 to {below - 1}")
+            raise self._wrong_tensor(
+                name, f"has numbers from {found.min()} to {found.max()}, not from 0 to {below - 1}"
+            )
         return found
 
     def rows(self, name: str, n_rows: int, width: int) -> Rows:
@@ -78,7 +82,9 @@ class Stored(NamedTuple):
         indices: IntVector = self.indices(f"{name}.indices", np.int32, width)
         values: FloatVector = self.vector(f"{name}.values", np.float64, len(indices))
         if indptr[0] != 0 or indptr[-1] != len(indices) or not (indptr[1:] >= indptr[:-1]).all():
-            raise self._damaged(f"{name}.indptr", f"does not lead from 0 up to {len(indices)}, the number of indices")
+            raise self._wrong_tensor(
+                f"{name}.indptr", f"does not lead from 0 up to {len(indices)}, the number of indices"
+            )
         return Rows(indptr, indices, values)
 
     def strings(self, name: str, n: int | None = None) -> Callable[[], list[str]]:
@@ -86,8 +92,8 @@ class Stored(NamedTuple):
         text, lengths = self.vector(f"{name}.text", np.uint8), self.vector(f"{name}.lengths", np.int64, n)
         # Each length is checked, too: a sum of large numbers may overflow and be right by chance.
         if ((lengths < 0) | (lengths > len(text))).any() or lengths.sum() != len(text):
-            raise self._damaged(f"{name}.lengths", f"does not add up to the {len(text)} bytes of the text")
-        return partial(_decoded, self._tensor(f"{name}.text"), text, lengths)
+            raise self._wrong_tensor(f"{name}.lengths", f"does not add up to the {len(text)} bytes of the text")
+        return partial(_decode, self._tensor(f"{name}.text"), text, lengths)
 
     def json(self, name: str, field: Field) -> Any:
         """The value that is stored as one string of JSON, because it is too large for a header."""
@@ -103,7 +109,7 @@ class Stored(NamedTuple):
     def _tensor(self, name: str) -> Place:
         return Place(self.place.file, f"tensor {self.prefix}{name}")
 
-    def _damaged(self, name: str, complaint: str) -> ModelFileError:
+    def _wrong_tensor(self, name: str, complaint: str) -> ModelFileError:
         return self.place.damaged(f"its tensor {self.prefix}{name} {complaint}")
 
 
@@ -126,7 +132,7 @@ def packed_strings(name: str, strings: Sequence[str]) -> dict[str, AnyArray]:
     }
 
 
-def _decoded(place: Place, text: AnyArray, lengths: LongVector) -> list[str]:
+def _decode(place: Place, text: AnyArray, lengths: LongVector) -> list[str]:
     content, ends = text.tobytes(), np.cumsum(lengths).tolist()
     try:
         return [

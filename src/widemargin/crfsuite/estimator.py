@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,6 +35,7 @@ OWN = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"
 """Parameters that are none of the trainer's."""
 
 
+@dataclass(repr=False, eq=False)
 class CRF(Conforming):
     """A linear-chain conditional random field with the parameters and methods of ``sklearn_crfsuite.CRF``.
 
@@ -95,45 +97,37 @@ class CRF(Conforming):
     ['DET', 'NOUN']
     """
 
-    algorithm: str | None
-    verbose: bool
-    trainer_cls: type | None
+    algorithm: str | None = None
+    min_freq: float | None = None
+    all_possible_states: bool | None = None
+    all_possible_transitions: bool | None = None
+    c1: float | None = None
+    c2: float | None = None
+    max_iterations: int | None = None
+    num_memories: int | None = None
+    epsilon: float | None = None
+    period: int | None = None
+    delta: float | None = None
+    linesearch: str | None = None
+    max_linesearch: int | None = None
+    calibration_eta: float | None = None
+    calibration_rate: float | None = None
+    calibration_samples: int | None = None
+    calibration_candidates: int | None = None
+    calibration_max_trials: int | None = None
+    pa_type: int | None = None
+    c: float | None = None
+    error_sensitive: bool | None = None
+    averaging: bool | None = None
+    variance: float | None = None
+    gamma: float | None = None
+    verbose: bool = False
+    model_filename: str | None = None
+    keep_tempfiles: bool = False
+    trainer_cls: type | None = None
 
-    def __init__(
-        self,
-        algorithm: str | None = None,
-        min_freq: float | None = None,
-        all_possible_states: bool | None = None,
-        all_possible_transitions: bool | None = None,
-        c1: float | None = None,
-        c2: float | None = None,
-        max_iterations: int | None = None,
-        num_memories: int | None = None,
-        epsilon: float | None = None,
-        period: int | None = None,
-        delta: float | None = None,
-        linesearch: str | None = None,
-        max_linesearch: int | None = None,
-        calibration_eta: float | None = None,
-        calibration_rate: float | None = None,
-        calibration_samples: int | None = None,
-        calibration_candidates: int | None = None,
-        calibration_max_trials: int | None = None,
-        pa_type: int | None = None,
-        c: float | None = None,
-        error_sensitive: bool | None = None,
-        averaging: bool | None = None,
-        variance: float | None = None,
-        gamma: float | None = None,
-        verbose: bool = False,
-        model_filename: str | None = None,
-        keep_tempfiles: bool = False,
-        trainer_cls: type | None = None,
-    ) -> None:
-        given = locals()
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
-        self.modelfile = OwnedFile(model_filename, keep=keep_tempfiles)
+    def __post_init__(self) -> None:
+        self.modelfile = OwnedFile(self.model_filename, keep=self.keep_tempfiles)
         self.training_log_: TrainLogParser | None = None
         self._tagger: Tagger | None = None
         self._dump: ParsedDump | None = None
@@ -145,9 +139,9 @@ class CRF(Conforming):
         trainer = self._trainer()
         for group, sequences, labels in ((0, X, y), (1, X_dev, y_dev)):
             if sequences is not None:
-                for xseq, yseq in self._shown(zip(sequences, labels, strict=False), group, sequences):
+                for xseq, yseq in self._with_progress(zip(sequences, labels, strict=False), group, sequences):
                     trainer.append(xseq, yseq, group)
-        with self.modelfile.replaced() as name:
+        with self.modelfile.replacing() as name:
             trainer.train(name, holdout=-1 if X_dev is None else 1)
         self._forget()
         self.training_log_ = trainer.logparser
@@ -241,7 +235,7 @@ class CRF(Conforming):
             verbose=self.verbose,
         )
 
-    def _shown(self, pairs: Iterable[Any], group: int, sequences: Any) -> Iterable[Any]:
+    def _with_progress(self, pairs: Iterable[Any], group: int, sequences: Any) -> Iterable[Any]:
         """The pairs, with a progress bar if `verbose`."""
         if not self.verbose:
             return pairs
@@ -278,7 +272,7 @@ class OwnedFile:
         self._removal: Any = None
 
     @contextmanager
-    def replaced(self) -> Iterator[str]:
+    def replacing(self) -> Iterator[str]:
         """The name to write the next contents to; unless an error occurs, they are then those of the file."""
         if not self.is_temporary:
             assert self.name is not None
@@ -307,7 +301,7 @@ class OwnedFile:
     def __setstate__(self, state: dict[str, Any]) -> None:
         OwnedFile.__init__(self, state["name"], keep=state["keep"])
         if state["contents"] is not None:
-            with self.replaced() as name:
+            with self.replacing() as name:
                 Path(name).write_bytes(state["contents"])
 
 

@@ -20,9 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from widemargin._types import BoolVector, ByteVector, FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Rows, boundaries, taken
+from widemargin.core.sparse import Rows, boundaries, take_rows
 from widemargin.text.alphabet import by_count
-from widemargin.text.extractor import counts_of, new_numbers, renumbered
+from widemargin.text.extractor import counts_of, new_numbers, renumber
 from widemargin.text.hashing import hash_strings
 
 LARGEST = 2**31 - 1
@@ -60,15 +60,15 @@ class ItemSequence:
         self._names, self._text, self._counts = names, text, counts
         self._values = np.array(values, dtype=np.float64)
 
-    def packed(self) -> tuple[ByteVector, FloatVector, LongVector]:
+    def pack(self) -> tuple[ByteVector, FloatVector, LongVector]:
         """The bytes of all names, separated by zeros, the value of each name, and the number of names of each item.
 
         An empty array of values means that all are 1.
         """
         return np.frombuffer(self._text, dtype=np.uint8), self._values, np.array(self._counts, dtype=np.int64)
 
-    def named(self) -> tuple[list[str], FloatVector, list[int]]:
-        """As `packed`, with the names as strings; bytes that are not UTF-8 are lone surrogates in them."""
+    def names_and_values(self) -> tuple[list[str], FloatVector, list[int]]:
+        """As `pack`, with the names as strings; bytes that are not UTF-8 are lone surrogates in them."""
         return self._names, self._values, self._counts
 
     def items(self) -> list[dict[str, float]]:
@@ -192,7 +192,7 @@ class Instances:
     def append(self, xseq: Any, yseq: Any, group: int) -> None:
         """Add a sequence; nothing is added if there is an error in it."""
         items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
-        names, values, counts = items.named()
+        names, values, counts = items.names_and_values()
         labels = [as_text(label) for label in _as_list(yseq)]
         if len(labels) != len(counts):
             raise ValueError(f"The numbers of items and labels differ: |x| = {len(counts)}, |y| = {len(labels)}")
@@ -236,13 +236,13 @@ class Instances:
 
 
 def _renumber(chains: Chains, numbers: IntVector) -> Chains:
-    return chains._replace(features=renumbered(chains.features, numbers))
+    return chains._replace(features=renumber(chains.features, numbers))
 
 
 def _those(chains: Chains, chosen: BoolVector) -> Chains:
     lengths = np.diff(chains.indptr)
     items = np.flatnonzero(np.repeat(chosen, lengths))
-    return Chains(boundaries(lengths[chosen]), taken(chains.features, items), chains.gold[items])
+    return Chains(boundaries(lengths[chosen]), take_rows(chains.features, items), chains.gold[items])
 
 
 def _as_list(yseq: Iterable[Any]) -> Iterable[Any]:

@@ -51,7 +51,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model = getattr(model, "model_", model)
     if not isinstance(model, Model) or ".crfsuite" not in model.reporter.exports:
         raise UnsupportedError(f"a {type(model).__name__} cannot be written as a model file of CRFsuite; taggers can")
-    content = model.reporter.exported(".crfsuite")
+    content = model.reporter.export(".crfsuite")
     with replacing(path, "wb") as stream:
         stream.write(content)
 
@@ -94,7 +94,7 @@ def _emission(
     for t in range(len(counts)):
         for _ in range(counts[t]):
             number = number_of(keys[k], slots, numbers, size)
-            if number >= 0:
+            if number >= 0:  # names that training never saw have no weights
                 row.indices[0] = number
                 if len(values) > 0:
                     row.values[0] = values[k]
@@ -182,13 +182,13 @@ class OpenModel(NamedTuple):
     file: ChainFile | None = None
     model: Any = None
 
-    def described(self) -> tuple[ChainFile, LcrfHeader]:
+    def contents(self) -> tuple[ChainFile, LcrfHeader]:
         """The model as the contents of a CRFsuite file, and the header of that file."""
         if self.file is not None and self.layout is not None:
             return self.file, self.layout
         from widemargin.tasks.tag.crfsuite import chain_file  # most clients only tag
 
-        return chain_file(self.model), _layout(self.model.reporter.exported(".crfsuite"))
+        return chain_file(self.model), _layout(self.model.reporter.export(".crfsuite"))
 
     def check_probable(self) -> None:
         """Raise unless the model has probabilities; models of CRFsuite always have."""
@@ -223,7 +223,7 @@ def _layout(content: bytes) -> LcrfHeader:
     return LcrfHeader(*HEADER.unpack(content[: HEADER.size]))
 
 
-MOST, LARGEST, SETTLED = 4, 1 << 25, 2 * 10**9
+MOST, LARGEST, LEAST_AGE = 4, 1 << 25, 2 * 10**9
 """The most models to keep, the largest file in bytes, and the least age of a file in nanoseconds."""
 
 _recent: OrderedDict[tuple[int, ...], Any] = OrderedDict()
@@ -236,7 +236,7 @@ def recent(about: os.stat_result, read: Callable[[], Any]) -> Any:
     milliseconds, so a recent file may change without a visible trace: it is always read. Models of large files are not
     kept; of all others, the latest few are.
     """
-    if about.st_size > LARGEST or time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < SETTLED:
+    if about.st_size > LARGEST or time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < LEAST_AGE:
         return read()
     key = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
     model = _recent.pop(key, None)

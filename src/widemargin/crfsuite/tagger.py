@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from math import exp
 from typing import Any
@@ -37,6 +38,7 @@ FIELDS = {
 """The fields of a dump's header, and what they are called in `LcrfHeader`."""
 
 
+@dataclass
 class ParsedDump:
     """The parts of a model.
 
@@ -48,12 +50,11 @@ class ParsedDump:
     state_features : weights by (attribute, label)
     """
 
-    def __init__(self) -> None:
-        self.header: dict[str, str] = {}
-        self.labels: dict[str, str] = {}
-        self.attributes: dict[str, str] = {}
-        self.transitions: dict[tuple[str, str], float] = {}
-        self.state_features: dict[tuple[str, str], float] = {}
+    header: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    transitions: dict[tuple[str, str], float] = field(default_factory=dict)
+    state_features: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
 class Tagger:
@@ -135,7 +136,7 @@ class Tagger:
         """Choose the sequence that later calls are about: a list of items (see `ItemSequence`)."""
         model = self._ready()
         items = xseq if type(xseq) is ItemSequence else ItemSequence(xseq)
-        self._scores, self._rows = model.chain.scores(*items.packed()), []
+        self._scores, self._rows = model.chain.scores(*items.pack()), []
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of a sequence, or of the one that was set before."""
@@ -208,18 +209,19 @@ class Tagger:
         """The model as dicts: labels, attributes and weights."""
         if self._model is None:
             raise RuntimeError("Tagger is closed")
-        return parsed_dump(*self._model.described())
+        return parsed_dump(*self._model.contents())
 
 
 def parsed_dump(file: ChainFile, layout: LcrfHeader) -> ParsedDump:
     """A model as dicts."""
-    dump, labels, attributes = ParsedDump(), file.labels, list(file.attributes)
-    dump.header = {name: _in_header(name, getattr(layout, ours)) for name, ours in FIELDS.items()}
-    dump.labels = {name: str(number) for number, name in enumerate(labels)}
-    dump.attributes = {name: str(number) for number, name in enumerate(attributes)}
-    dump.transitions = _by_name(file.transitions, labels, labels)
-    dump.state_features = _by_name(file.states, attributes, labels)
-    return dump
+    labels, attributes = file.labels, list(file.attributes)
+    return ParsedDump(
+        {name: _in_header(name, getattr(layout, ours)) for name, ours in FIELDS.items()},
+        {name: str(number) for number, name in enumerate(labels)},
+        {name: str(number) for number, name in enumerate(attributes)},
+        _by_name(file.transitions, labels, labels),
+        _by_name(file.states, attributes, labels),
+    )
 
 
 def dump_text(dump: ParsedDump) -> str:

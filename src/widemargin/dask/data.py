@@ -11,8 +11,7 @@ import numpy as np
 from distributed import Client
 
 from widemargin._types import LongVector
-from widemargin.core.sparse import Matrix
-from widemargin.core.sparse import taken as rows_taken
+from widemargin.core.sparse import Matrix, take_rows
 from widemargin.dask.cluster import n_workers, results
 from widemargin.dask.frames import Frame
 from widemargin.errors import DataError
@@ -191,7 +190,7 @@ def _take(given: Any, numbers: LongVector) -> Any:
     if isinstance(given, Column):
         return Column(given.codes[numbers], given.values, given.notation)
     if isinstance(given, Matrix):
-        return Matrix(rows_taken(given.rows, numbers), given.width)
+        return Matrix(take_rows(given.rows, numbers), given.width)
     if hasattr(given, "tocsr"):
         return given.tocsr()[numbers]
     return given[numbers] if hasattr(given, "shape") else [given[k] for k in numbers.tolist()]

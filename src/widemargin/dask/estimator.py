@@ -90,7 +90,7 @@ class DaskEstimator:
                 fitted: Self = local.fit(X, y, sample_weight, dev, callbacks, checkpoint, resume, **more)
                 return fitted
             data = X if y is None else (X, y, sample_weight)
-            return local._fitted(*self._train_on(data, dev, callbacks, checkpoint=checkpoint, resume=resume))
+            return local._wrap(*self._train_on(data, dev, callbacks, checkpoint=checkpoint, resume=resume))
         finally:
             del self._options
 
@@ -124,7 +124,7 @@ class DaskEstimator:
     def to_local(self) -> Any:
         """The same estimator without a cluster."""
         local = self._local(**self.get_params(deep=False))  # type: ignore[attr-defined]
-        return local._fitted(self.model_, self.solution_) if hasattr(self, "model_") else local  # type: ignore[attr-defined]
+        return local._wrap(self.model_, self.solution_) if hasattr(self, "model_") else local  # type: ignore[attr-defined]
 
     def _broadcast(self) -> Broadcast:
         """The model, which is sent to the workers at most once."""

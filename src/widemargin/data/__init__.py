@@ -1,7 +1,8 @@
 """Generated data to try things on (`generators`, `treebanks`), and your own data by `read` and `from_frame`."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from widemargin._lazy import lazy_names
 
 if TYPE_CHECKING:
     from widemargin.data.frames import FrameSequences as FrameSequences
@@ -11,18 +12,11 @@ if TYPE_CHECKING:
     from widemargin.files.formats import FORMATS as FORMATS
     from widemargin.files.formats import read as read
 
-_PLACES = {
-    "FORMATS": "widemargin.files.formats",
-    "Document": "widemargin.files.document",
-    "FrameSequences": "widemargin.data.frames",
-    "from_frame": "widemargin.data.frames",
-    "label_column": "widemargin.files.document",
-    "read": "widemargin.files.formats",
-}
-__all__ = ["FORMATS", "Document", "FrameSequences", "from_frame", "label_column", "read"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+__getattr__, __dir__, __all__ = lazy_names(
+    "widemargin",
+    {
+        "data.frames": ["FrameSequences", "from_frame"],
+        "files.document": ["Document", "label_column"],
+        "files.formats": ["FORMATS", "read"],
+    },
+)

@@ -7,7 +7,7 @@ mistyped, people move, and fields stay empty. Families share a surname and an ad
 
 from random import Random
 
-from widemargin.data.generators import mistyped
+from widemargin.data.generators import mistype
 from widemargin.errors import WidemarginError
 
 FIRST = "Anna Anton Berta Boris Carla Carl Dora David Edda Emil Frida Franz Greta Georg Hanna Hugo Ida Ivan Jana Jakob"
@@ -89,15 +89,15 @@ def _differently(rng: Random, field: str, value: str | int | None) -> str | int 
     match field:
         case "name":
             first, last = text.split()
-            return rng.choice((f"{first[0]}. {last}", f"{last}, {first}", f"{first} {mistyped(rng, last)}", last))
+            return rng.choice((f"{first[0]}. {last}", f"{last}, {first}", f"{first} {mistype(rng, last)}", last))
         case "street":
             name, kind, house = text.split()
             return rng.choice(
-                (f"{name} {SHORT[kind]} {house}", f"{mistyped(rng, name)} {kind} {house}", f"{name} {kind}")
+                (f"{name} {SHORT[kind]} {house}", f"{mistype(rng, name)} {kind} {house}", f"{name} {kind}")
             )
         case "born":
             return int(text) + rng.choice((-1, 1))
         case "phone":
             return text.replace(" ", "") if rng.random() < 0.5 else text[:-1] + str(rng.randint(0, 9))
         case _:
-            return mistyped(rng, text)
+            return mistype(rng, text)

@@ -242,7 +242,7 @@ def _address(rng: Random, noise: float) -> tuple[list[str], list[str]]:
             labels.append("O")
         for label, words in line:
             for position, word in enumerate(words):
-                tokens.append(case(mistyped(rng, word) if rng.random() < noise / 4 else word))
+                tokens.append(case(mistype(rng, word) if rng.random() < noise / 4 else word))
                 labels.append(label if label == "O" else f"{'I' if position else 'B'}-{label}")
     return tokens, labels
 
@@ -274,7 +274,7 @@ def _expand(rng: Random, symbol: str) -> str:
     return PLACEHOLDER.sub(fill, rng.choice(GRAMMAR[symbol]))
 
 
-def mistyped(rng: Random, word: str) -> str:
+def mistype(rng: Random, word: str) -> str:
     """`word` with an inner letter dropped, doubled or swapped with the next."""
     if len(word) < SHORTEST_MISTYPED or not word.isalpha():
         return word

@@ -22,7 +22,7 @@ class Sample(NamedTuple):
     options: tuple[str, ...] = ()
 
 
-def labelled(n: int = 40) -> str:
+def labelled_addresses(n: int = 40) -> str:
     """Addresses, a token and its label per line."""
     return "\n".join(
         "".join(f"{token}\t{label}\n" for token, label in zip(*pair, strict=True))
@@ -123,8 +123,8 @@ def sequences(n: int = 24, size: int = 30) -> str:
 
 
 SAMPLES: dict[str, Callable[[], Sample]] = {
-    "tag": lambda: Sample("train.tsv", labelled()),
-    "segment": lambda: Sample("train.tsv", labelled()),
+    "tag": lambda: Sample("train.tsv", labelled_addresses()),
+    "segment": lambda: Sample("train.tsv", labelled_addresses()),
     "parse": lambda: Sample("train.conllu", treebank(20).conllu()),
     "bracket": lambda: Sample("train.mrg", "".join(f"{tree}\n" for tree in treebank(20).trees)),
     "classify": lambda: Sample("train.svm", vectors()),

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntMatrix
+from widemargin._types import FloatMatrix, FloatVector, IntMatrix, LongVector
 from widemargin.decoders.scores import highest
 
 
@@ -119,23 +119,24 @@ def tree_score(nodes: IntMatrix, parts: TreeParts, marks: Marks) -> float:
 
 
 @kernel
-def wrong_node(nodes: IntMatrix, n: int, n_labels: int) -> int:
-    """The first row that is not the next node of a tree over `n` words in preorder; −1 if there is none."""
-    ends, waiting, at = np.empty(n + 1, dtype=np.int64), 0, 0  # ends of right children still to come
-    low, high = n, n
-    for r in range(2 * n - 1):
-        begin, end, label = nodes[r, 0], nodes[r, 1], nodes[r, 2]
-        if not (begin == at and low <= end <= high and 0 <= label < n_labels):
-            return r
-        if end - begin > 1:  # next is the left child
-            ends[waiting] = end
-            waiting += 1
-            low, high = begin + 1, end - 1
-        else:  # next is the right child of the last node that waits for one
-            at = end
-            waiting -= 1
-            low = high = ends[waiting] if waiting >= 0 else -1
-    return -1
+def wrong_node(trees: IntMatrix, lengths: LongVector, n_labels: int) -> tuple[int, int]:
+    """The first tree and its row that is not its next node in preorder; (−1, −1) if there is none."""
+    ends = np.empty(trees.shape[1] + 1, dtype=np.int64)  # of right children still to come
+    for b in range(len(trees)):
+        waiting, at, low, high = 0, 0, lengths[b], lengths[b]
+        for r in range(2 * lengths[b] - 1):
+            begin, end, label = trees[b, r, 0], trees[b, r, 1], trees[b, r, 2]
+            if not (begin == at and low <= end <= high and 0 <= label < n_labels):
+                return b, r
+            if end - begin > 1:  # next is the left child
+                ends[waiting] = end
+                waiting += 1
+                low, high = begin + 1, end - 1
+            else:  # next is the right child of the last node that waits for one
+                at = end
+                waiting -= 1
+                low = high = ends[waiting] if waiting >= 0 else -1
+    return -1, -1
 
 
 def no_marks() -> Marks:

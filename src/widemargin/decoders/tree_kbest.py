@@ -31,11 +31,14 @@ class TreeScratch(NamedTuple):
     contraction: Contraction
 
 
+NO_CHART, NO_CONTRACTION = new_chart(0), new_contraction(0)  # of decoders that are not called: no thread writes there
+
+
 def new_tree_scratch(n: int, kind: int) -> TreeScratch:
     """Scratch space for sentences of up to `n` words."""
     if kind == NON_PROJECTIVE:
-        return TreeScratch(new_chart(0), new_contraction(n))
-    return TreeScratch(new_chart(n, kind == GRANDSIBLINGS), new_contraction(0))
+        return TreeScratch(NO_CHART, new_contraction(n))
+    return TreeScratch(new_chart(n, kind == GRANDSIBLINGS), NO_CONTRACTION)
 
 
 @kernel

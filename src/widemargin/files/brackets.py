@@ -37,7 +37,7 @@ class Brackets(Document):
         if name not in ("pos", "label"):
             raise DataError(f"{self.raw.source} has no column {name!r} to write; only 'pos', the tags, can be replaced")
         tags = split(values, self.columns.indptr)
-        return [*(str(retagged(tree, each)) for tree, each in zip(self.trees, tags, strict=True)), ""]
+        return [*(str(retag(tree, each)) for tree, each in zip(self.trees, tags, strict=True)), ""]
 
 
 def parse(raw: RawText, *, strip_functions: bool = True, strip_empty: bool = True) -> Brackets:
@@ -109,7 +109,7 @@ def without_functions(tree: Tree) -> Tree:
     return _with_parts(tree, _without_function(tree.label), tuple(map(without_functions, _below(tree))))
 
 
-def retagged(tree: Tree, tags: Sequence[str]) -> Tree:
+def retag(tree: Tree, tags: Sequence[str]) -> Tree:
     """The tree with these tags on its words, one per word."""
     left = iter(tags)
 

@@ -29,11 +29,11 @@ def parse(raw: RawText, names: Sequence[str] | None = None) -> TokenTable:
     """
     lines, breaks = _tokens(raw)
     tokens = [raw.lines[line].rstrip("\r") for line in lines]
-    layout = raw.judged("layout", lambda: _layout(tokens))
+    layout = raw.judge_once("layout", lambda: _layout(tokens))
     if layout is TABS and raw.first and _layout(tokens) is BLANKS:
         layout = ONE_COLUMN
     rows = TokenRows(tokens if layout is TABS else _with_tabs(tokens), lines, breaks)
-    width = raw.judged("width", lambda: rows.fields[0].count("\t") + 1 if tokens else 1)
+    width = raw.judge_once("width", lambda: rows.fields[0].count("\t") + 1 if tokens else 1)
     names = _default_names(width) if names is None else _checked_names(names, width, raw)
     aliases = {} if "label" in names else {"label": names[-1]}
     return table(raw, rows, names=names, aliases=aliases, label="label", width=width, layout=layout)

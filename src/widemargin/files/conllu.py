@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from widemargin.files.pieces import up_to
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.files.table import TABS, TokenRows, TokenTable, table
 
 NAMES = ("id", "word", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -47,5 +47,5 @@ def _rows(raw: RawText) -> TokenRows:
         elif not line.strip():
             breaks.append(len(lines))
         elif not _NOT_A_TOKEN.match(line):
-            raise raw.fault(number, f"expected a token, which starts with its number: {shortened(line)!r}")
+            raise raw.fault(number, f"expected a token, which starts with its number: {shorten(line)!r}")
     return TokenRows(fields, lines, breaks)

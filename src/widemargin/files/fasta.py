@@ -10,14 +10,14 @@ sites; both may be missing. Lines that begin with a semicolon are comments.
 
 from collections.abc import Sequence
 
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.files.sequences import LABEL, NAMES, FoundSequence, SequenceData, gather, sites_in
 
 
 def is_fasta(raw: RawText) -> bool:
     """Whether the first line that is not a comment begins with >."""
     first = (line for line in raw.lines if line.strip() and not line.startswith(";"))
-    return raw.judged("is FASTA", lambda: next(first, "").startswith(">"))
+    return raw.judge_once("is FASTA", lambda: next(first, "").startswith(">"))
 
 
 def cut(lines: Sequence[str]) -> int:
@@ -36,7 +36,7 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
             letters.append([])
         elif line.strip() and not line.startswith(";"):
             if not headers:
-                raise raw.fault(number, f"expected a header that begins with >: {shortened(line.strip())!r}")
+                raise raw.fault(number, f"expected a header that begins with >: {shorten(line.strip())!r}")
             letters[-1].append("".join(line.split()))
     found = []
     for (number, header), parts in zip(headers, letters, strict=True):

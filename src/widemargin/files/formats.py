@@ -88,7 +88,7 @@ def guess(raw: RawText) -> str:
     >>> guess(RawText.of('{"tokens": ["a"]}'))
     'jsonl'
     """
-    return raw.judged("format", lambda: _guess(raw))
+    return raw.judge_once("format", lambda: _guess(raw))
 
 
 def _guess(raw: RawText) -> str:

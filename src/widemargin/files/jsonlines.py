@@ -23,7 +23,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.document import Document
 from widemargin.files.pieces import every_line
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.text.columns import USUAL, Columns, LazyColumns, split
 from widemargin.text.spans import Span, labels_of, spans_of
 
@@ -81,15 +81,15 @@ def parse(raw: RawText) -> JsonLines:
     ['word', 'tags']
     """
     objects = {number: json_object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
-    word = raw.judged(
+    word = raw.judge_once(
         "words",
         lambda: next((key for key in WORD_KEYS if any(key in members for members in objects.values())), WORD_KEYS[0]),
     )
     words = _strings(raw, objects, word, None)
     lengths = {number: len(members[word]) for number, members in objects.items()}
     own = _column_keys(objects, lengths)
-    keys = list(dict.fromkeys([*raw.judged("columns", lambda: own), *own]))
-    label = raw.judged("label", lambda: next((key for key in (*LABEL_KEYS, SPANS) if key in keys), LABEL_KEYS[0]))
+    keys = list(dict.fromkeys([*raw.judge_once("columns", lambda: own), *own]))
+    label = raw.judge_once("label", lambda: next((key for key in (*LABEL_KEYS, SPANS) if key in keys), LABEL_KEYS[0]))
     strings = {
         key: partial(_span_labels, raw, objects, word) if key == SPANS else partial(_strings, raw, objects, key, word)
         for key in keys
@@ -99,7 +99,7 @@ def parse(raw: RawText) -> JsonLines:
     columns = Columns(
         LazyColumns({"word": partial(list, words), **strings}, aliases), boundaries(lengths.values()), raw.source
     )
-    type_key = raw.judged("type of spans", lambda: _type_key(objects))
+    type_key = raw.judge_once("type of spans", lambda: _type_key(objects))
     return JsonLines(raw, columns, label, list(objects), {**aliases, "word": word}, type_key)
 
 
@@ -150,7 +150,7 @@ def json_object(raw: RawText, number: int) -> dict[str, Any]:
     except ValueError as error:
         raise raw.fault(number, f"not usable JSON: {error}") from error
     if not isinstance(value, dict):
-        raise raw.fault(number, f"expected a JSON object, found {_shown(value)}")
+        raise raw.fault(number, f"expected a JSON object, found {_show(value)}")
     return value
 
 
@@ -177,14 +177,14 @@ def _strings(raw: RawText, objects: Sequences, key: str, word: str | None) -> li
             raise raw.fault(number, f'the object has no "{key}"')
         items = members[key]
         if not isinstance(items, list):
-            raise raw.fault(number, f'"{key}" is {_shown(items)} where a list of strings is wanted')
+            raise raw.fault(number, f'"{key}" is {_show(items)} where a list of strings is wanted')
         if word is not None and len(items) != len(members[word]):
             raise raw.fault(number, f'"{key}" has {len(items)} items, but "{word}" has {len(members[word])}')
         if key in LABEL_KEYS:
             items = [USUAL.unknown if item is None else item for item in items]
         for item in items:
             if not isinstance(item, str):
-                raise raw.fault(number, f'"{key}" holds {_shown(item)} where a string is wanted')
+                raise raw.fault(number, f'"{key}" holds {_show(item)} where a string is wanted')
         flat += items
     return flat
 
@@ -195,11 +195,11 @@ def _span_labels(raw: RawText, objects: Sequences, word: str) -> list[str]:
     for number, members in objects.items():
         items = [] if members.get(SPANS) is None else members[SPANS]
         if not isinstance(items, list):
-            raise raw.fault(number, f'"{SPANS}" is {_shown(items)} where a list of spans is wanted')
+            raise raw.fault(number, f'"{SPANS}" is {_show(items)} where a list of spans is wanted')
         found = [_span(item) for item in items]
         for item, span in zip(items, found, strict=True):
             if span is None:
-                raise raw.fault(number, f'{_shown(item)} is not a span like [0, 2, "type"]')
+                raise raw.fault(number, f'{_show(item)} is not a span like [0, 2, "type"]')
         try:
             flat += labels_of([span for span in found if span is not None], len(members[word]))
         except DataError as error:
@@ -223,5 +223,5 @@ def _type_key(objects: Sequences) -> str | None:
     return next((key for key in TYPE_KEYS if key in first), TYPE_KEYS[0]) if isinstance(first, dict) else None
 
 
-def _shown(value: object) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False))
+def _show(value: object) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False))

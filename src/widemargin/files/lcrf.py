@@ -20,7 +20,7 @@ import numpy as np
 from widemargin._types import AnyArray, ByteVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.atomic import replacing
 from widemargin.core.header import Place
-from widemargin.core.model_file import mapped
+from widemargin.core.model_file import map_file
 from widemargin.core.sparse import Rows, boundaries
 from widemargin.errors import DataError, ModelFileError, WidemarginError
 from widemargin.files.quark import MASK, PackedStrings, as_bytes, quark_database, read_quarks
@@ -106,7 +106,7 @@ def read_lcrf(source: "str | os.PathLike[str] | bytes") -> ChainFile:
     """The contents of a file, given by its path or its bytes; raise `ModelFileError` if it is not one of CRFsuite's."""
     if isinstance(source, bytes):
         return _parse(np.frombuffer(source, dtype=np.uint8), Place("the model in memory"))
-    return _parse(np.frombuffer(mapped(source), dtype=np.uint8), Place(f"the model {os.fspath(source)}"))
+    return _parse(np.frombuffer(map_file(source), dtype=np.uint8), Place(f"the model {os.fspath(source)}"))
 
 
 def read_layout(content: "ByteVector | bytes", place: Place) -> LcrfHeader:

@@ -16,7 +16,7 @@ import numpy as np
 from widemargin.errors import DataError
 from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.mentions import USED, some_mentions
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.text.mentions import Mentions
 
 Span = tuple[int, int]
@@ -37,11 +37,11 @@ class MentionLines(NamedTuple):
         """The number of mentions of each document."""
         return list(map(len, self.X))
 
-    def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
+    def rewrite(self, outputs: Sequence[Sequence[int]]) -> str:
         """The file with these clusters of its mentions."""
-        return self.marked([mentions.spans for mentions in self.X], outputs)
+        return self.mark_mentions([mentions.spans for mentions in self.X], outputs)
 
-    def marked(self, spans: Sequence[Sequence[Span]], outputs: Sequence[Sequence[int]]) -> str:
+    def mark_mentions(self, spans: Sequence[Sequence[Span]], outputs: Sequence[Sequence[int]]) -> str:
         """The file with these clusters of these mentions."""
         written = list(self.raw.lines)
         for line, mentions, clusters in zip(self.lines, spans, outputs, strict=True):
@@ -88,7 +88,7 @@ def _strings(raw: RawText, number: int, members: dict[str, Any], key: str) -> li
     lists = members[key]
     for each in lists if isinstance(lists, list) else [lists]:
         if not isinstance(each, list) or not all(isinstance(item, str | int) for item in each):
-            raise raw.fault(number, f'"{key}" has {shortened(repr(each))} where a list of strings is wanted')
+            raise raw.fault(number, f'"{key}" has {shorten(repr(each))} where a list of strings is wanted')
     return [list(map(str, each)) for each in lists]
 
 
@@ -99,7 +99,7 @@ def _entities(raw: RawText, number: int, members: dict[str, Any], n: int) -> dic
         for item in _list(raw, number, {"a cluster": cluster}, "a cluster"):
             span = _span(raw, number, item, n)
             if span in found:
-                raise raw.fault(number, f"the span {shortened(repr(item))} is in two clusters")
+                raise raw.fault(number, f"the span {shorten(repr(item))} is in two clusters")
             found[span] = f"cluster {k}"
     for k, item in enumerate(_list(raw, number, members, "mentions")):
         found.setdefault(_span(raw, number, item, n), f"mention {k}")
@@ -109,12 +109,12 @@ def _entities(raw: RawText, number: int, members: dict[str, Any], n: int) -> dic
 def _list(raw: RawText, number: int, members: dict[str, Any], key: str) -> list[Any]:
     value = members.get(key, [])
     if not isinstance(value, list):
-        raise raw.fault(number, f'"{key}" is {shortened(repr(value))} where a list is wanted')
+        raise raw.fault(number, f'"{key}" is {shorten(repr(value))} where a list is wanted')
     return value
 
 
 def _span(raw: RawText, number: int, item: Any, n: int) -> Span:
     whole = isinstance(item, list) and len(item) == 2 and all(type(each) is int for each in item)
     if not whole or not 0 <= item[0] <= item[1] < n:
-        raise raw.fault(number, f"{shortened(repr(item))} is not a span [first, last] of the {n} tokens")
+        raise raw.fault(number, f"{shorten(repr(item))} is not a span [first, last] of the {n} tokens")
     return item[0], item[1] + 1

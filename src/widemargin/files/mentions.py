@@ -24,7 +24,7 @@ import numpy as np
 from widemargin.errors import DataError
 from widemargin.files.brackets import parse as parse_brackets
 from widemargin.files.formats import parse
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.files.table import TokenTable
 from widemargin.text.mentions import Mentions
 from widemargin.text.trees import Tree
@@ -64,7 +64,7 @@ class MentionFile(NamedTuple):
         """The number of mentions of each document."""
         return list(map(len, self.X))
 
-    def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
+    def rewrite(self, outputs: Sequence[Sequence[int]]) -> str:
         """The file with the numbers of clusters in place of the names of entities."""
         number: dict[int, int] = {}
         for places, clusters in zip(self.places, outputs, strict=True):
@@ -72,23 +72,23 @@ class MentionFile(NamedTuple):
                 number |= dict.fromkeys(place.brackets, cluster + 1)
         count = iter(range(len(number)))
 
-        def renamed(bracket: re.Match[str]) -> str:
+        def with_number(bracket: re.Match[str]) -> str:
             name = str(number[next(count)])
             if bracket["ended"] is not None:
                 return f"{name}{_part(bracket['ended'])})"
             return f"({name}{_part(bracket['begun'])}{bracket['rest']}{bracket['single']}"
 
-        def rewritten(value: str) -> str:
+        def with_entities(value: str) -> str:
             begin, end = _annotation(value, self.column)
-            return value[:begin] + BRACKET.sub(renamed, value[begin:end]) + value[end:]
+            return value[:begin] + BRACKET.sub(with_number, value[begin:end]) + value[end:]
 
-        return self.document.text({self.column: list(map(rewritten, self.document.columns[self.column].strings()))})
+        return self.document.text({self.column: list(map(with_entities, self.document.columns[self.column].strings()))})
 
-    def marked(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
+    def mark_mentions(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
         """The file with its brackets replaced by those of these mentions, which have the numbers of their clusters."""
         values = self.document.columns[self.column].strings()
         raw = self.document.raw
-        nothing = raw.judged("nothing", lambda: next((value for value in values if value in NOTHING), "_"))
+        nothing = raw.judge_once("nothing", lambda: next((value for value in values if value in NOTHING), "_"))
         written, token = [], 0
         for mentions, found, clusters in zip(self.X, spans, outputs, strict=True):
             for brackets in new_brackets(len(mentions.sentence), found, clusters):
@@ -135,7 +135,7 @@ def read(
     lines = ["" if chosen == "conll" and BORDER.match(line) else line for line in raw.lines]
     tokens = replace(raw, lines=lines)
     if chosen == "conll" and names is None:
-        names = raw.judged("names", lambda: _guessed_names(tokens))
+        names = raw.judge_once("names", lambda: _guessed_names(tokens))
     # The lines that are not tokens are put back, so that they are written.
     document = replace(cast("TokenTable", parse(tokens, chosen, names)), raw=raw)  # both formats are tables
     column = "misc" if chosen == "conllu" else document.columns.names[-1]
@@ -166,7 +166,7 @@ def cut(lines: Sequence[str]) -> int:
 
 def some_mentions(raw: RawText, found: bool) -> bool:
     """Whether this piece of a file or one before it has mentions; True unless it is the last, as later ones may."""
-    seen: set[bool] = raw.judged("some mentions", set)
+    seen: set[bool] = raw.judge_once("some mentions", set)
     seen.add(found)
     return True in seen or not raw.is_last
 
@@ -206,7 +206,7 @@ def _brackets(document: TokenTable, value: str, column: str, token: int) -> Iter
     begin, end = _annotation(value, column)
     text = value[begin:end]
     if BRACKET.sub("", text).strip("|"):
-        raise _fault(document, token, f"{shortened(text)!r} is not a row of brackets such as (7(3) or 7)")
+        raise _fault(document, token, f"{shorten(text)!r} is not a row of brackets such as (7(3) or 7)")
     yield from BRACKET.finditer(text)
 
 
@@ -224,21 +224,19 @@ def _places(
             else:
                 name = bracket["begun"] or bracket["ended"]
                 if bracket["ended"] is not None and not opened.get(name):
-                    raise _fault(document, token, f"a mention of {shortened(name)!r} ends that has not begun")
+                    raise _fault(document, token, f"a mention of {shorten(name)!r} ends that has not begun")
                 start, first = (token, count) if bracket["single"] else opened[name].pop()
                 place = MentionPlace(start - begin, token + 1 - begin, PART.sub("", name), [first, count])
                 (found if (PART.search(name) or "01")[1] == "1" else parts).append(place)
             count += 1
     for name, left in opened.items():
         if left:
-            raise _fault(document, left[0][0], f"a mention of {shortened(name)!r} begins that does not end")
+            raise _fault(document, left[0][0], f"a mention of {shorten(name)!r} begins that does not end")
     for part in parts:
         # The brackets of further parts are kept with the mention that they belong to.
         whole = [place for place in found if place.entity == part.entity and place.start <= part.start]
         if not whole:
-            raise _fault(
-                document, begin + part.start, f"{shortened(part.entity)!r} has a further part but no first one"
-            )
+            raise _fault(document, begin + part.start, f"{shorten(part.entity)!r} has a further part but no first one")
         whole[-1].brackets.extend(part.brackets)
     return sorted(found, key=lambda place: (place.start, -place.end)), count
 
@@ -260,7 +258,7 @@ class MentionTrees(NamedTuple):
     names: Sequence[str] = ()
     facts: Mapping[str, Any] = {}
 
-    def marked(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
+    def mark_mentions(self, spans: Sequence[Sequence[tuple[int, int]]], outputs: Sequence[Sequence[int]]) -> str:
         """The text in columns, with these clusters of these mentions."""
         lines = []
         for document, found, clusters in zip(self.X, spans, outputs, strict=True):

@@ -5,8 +5,8 @@ read in pieces of about `SIZE` bytes. From a pipe or a terminal, a piece is all 
 complete. So a program that writes a sentence and waits gets its answer, and one that writes fast gets large pieces.
 
 The texts of all pieces, end to end, are the text of the file. The last piece may hold no unit: only the text after the
-last unit, or nothing. Facts about a whole file (`RawText.judged`), such as the number of columns, come from the first
-piece.
+last unit, or nothing. Facts about a whole file (`RawText.judge_once`), such as the number of columns, come from the
+first piece.
 """
 
 import os
@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from widemargin.errors import DataError
-from widemargin.files.raw import BYTE_ORDER_MARK, RawText, decoded, name_of, standard_input
+from widemargin.files.raw import BYTE_ORDER_MARK, RawText, decode_text, name_of, standard_input
 
 SIZE = 1 << 21
 COMMENTS = ("#", ";")  # in any format; a token that looks like a comment does not reveal the format either
@@ -80,7 +80,11 @@ class _Lines:
         self.stream, self.name, self.judgements = stream, name, dict[str, Any]()
         self.lines: list[str] = []
         self.first, self.ended, self.size = 0, False, SIZE
-        self.unfinished, self.offset, self.marked = b"", 0, False  # the last line, where it begins, a byte order mark
+        self.unfinished, self.offset, self.marked = (
+            b"",
+            0,
+            False,
+        )  # the last line, where it begins, a byte order mark
         self.waits = _waits(stream)
 
     def more(self, *, longer: bool = False) -> None:
@@ -88,7 +92,7 @@ class _Lines:
         self.size = 2 * self.size if longer else SIZE
         data = self.unfinished + self._read()
         end = len(data) if self.ended else data.rfind(b"\n") + 1
-        text = decoded(data[:end], self.name, line=self.first + len(self.lines), offset=self.offset)
+        text = decode_text(data[:end], self.name, line=self.first + len(self.lines), offset=self.offset)
         if self.offset == 0 and text.startswith(BYTE_ORDER_MARK):
             self.marked, text = True, text.removeprefix(BYTE_ORDER_MARK)
         self.unfinished, self.offset = data[end:], self.offset + end

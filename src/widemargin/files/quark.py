@@ -84,7 +84,7 @@ class PackedStrings(Sequence[str]):
         return hash(tuple(self.strings))
 
 
-def encoded(string: str) -> bytes:
+def encode_string(string: str) -> bytes:
     """The bytes of a string in a file, without the zero byte that ends it."""
     try:
         content = string.encode("utf-8", "surrogateescape")
@@ -146,7 +146,7 @@ def _copy_strings(
 
 def quark_database(strings: Sequence[str]) -> bytes:
     """The database of distinct strings, numbered in their order."""
-    records = [encoded(string) for string in strings]
+    records = [encode_string(string) for string in strings]
     lengths = np.fromiter(map(len, records), dtype=np.int64, count=len(records)) + 1
     content = b"".join(struct.pack("<II", i, len(record) + 1) + record + b"\0" for i, record in enumerate(records))
     ends = FIRST_RECORD + np.cumsum(lengths + 8)

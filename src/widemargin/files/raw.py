@@ -51,7 +51,7 @@ class RawText:
             raise DataError(f"{name} cannot be read: {error.strerror or error}") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{name} is not {error.encoding}: {error.reason}") from error
-        return cls.of(content if isinstance(content, str) else decoded(content, name, encoding), name)
+        return cls.of(content if isinstance(content, str) else decode_text(content, name, encoding), name)
 
     def text(self, lines: Sequence[str]) -> str:
         """Join `lines`, which replace this file's lines, into the text of a file."""
@@ -61,7 +61,7 @@ class RawText:
         """An error about the line at `index`, which counts from 0; the message counts from 1."""
         return DataError(f"{self.source}, line {self.first + index + 1}: {complaint}")
 
-    def judged(self, what: str, judge: Callable[[], T]) -> T:
+    def judge_once(self, what: str, judge: Callable[[], T]) -> T:
         """A fact about the whole file, such as its number of columns, judged by the first piece."""
         if what not in self.judgements:
             self.judgements[what] = judge()
@@ -69,10 +69,10 @@ class RawText:
         return found
 
 
-def shortened(text: str, width: int = 60) -> str:
+def shorten(text: str, width: int = 60) -> str:
     """Cut `text` to a length that fits in an error message.
 
-    >>> shortened("a line that goes on and on", 15)
+    >>> shorten("a line that goes on and on", 15)
     'a line that go…'
     """
     return text if len(text) <= width else text[: width - 1] + "…"
@@ -97,7 +97,7 @@ def _content(source: str | os.PathLike[str] | TextIO | BinaryIO) -> str | bytes:
     return Path(source).read_bytes() if isinstance(source, str | os.PathLike) else source.read()
 
 
-def decoded(content: bytes, name: str, encoding: str = "utf-8", *, line: int = 0, offset: int = 0) -> str:
+def decode_text(content: bytes, name: str, encoding: str = "utf-8", *, line: int = 0, offset: int = 0) -> str:
     """Decode bytes that begin at this line and offset of the file `name`, both counted from 0."""
     try:
         return content.decode(encoding)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from widemargin.errors import DataError
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.text.sequences import Sequences, Span
 
 LABEL = "label"
@@ -57,11 +57,11 @@ def gather(raw: RawText, found: Sequence[FoundSequence]) -> SequenceData:
         raise DataError(f"{raw.source} has no sequences")
     for each in found:
         if not each.text:
-            raise raw.fault(each.line, f"the sequence {shortened(each.name)!r} has no letters")
+            raise raw.fault(each.line, f"the sequence {shorten(each.name)!r} has no letters")
         if not each.text.isprintable() or " " in each.text:
-            raise raw.fault(each.line, f"{shortened(each.text)!r} is not a sequence of letters")
+            raise raw.fault(each.line, f"{shorten(each.text)!r} is not a sequence of letters")
     sites = [each.sites for each in found] if any(each.sites for each in found) else None
-    count: Iterator[int] = raw.judged("numbers of sequences", lambda: itertools.count(1))
+    count: Iterator[int] = raw.judge_once("numbers of sequences", lambda: itertools.count(1))
     sequences = Sequences(
         [each.text for each in found],
         [each.name or str(k) for each, k in zip(found, count, strict=False)],
@@ -75,7 +75,7 @@ def gather(raw: RawText, found: Sequence[FoundSequence]) -> SequenceData:
 def parse(raw: RawText, label: str | None = None) -> SequenceData:
     """Read a file; `label` names the column of labels. Errors name the file, the line and the value."""
     lines = [(number, line.strip("\r\n ")) for number, line in enumerate(raw.lines) if line.strip()]
-    first = raw.judged("first line", lambda: lines[0][1] if lines else "")
+    first = raw.judge_once("first line", lambda: lines[0][1] if lines else "")
     separator, header = _header(first)
     known = NAMES if label in (None, LABEL) else {**NAMES, LABEL: "", "class": "", str(label).lower(): LABEL}
     columns = {known.get(name, name): k for k, name in enumerate(header)}
@@ -91,7 +91,7 @@ def parse(raw: RawText, label: str | None = None) -> SequenceData:
                 continue
             fields = _cut(line, separator)
             if len(fields) != len(header):
-                raise raw.fault(number, f"expected {len(header)} columns, found {len(fields)}: {shortened(line)!r}")
+                raise raw.fault(number, f"expected {len(header)} columns, found {len(fields)}: {shorten(line)!r}")
             row = {name: fields[k] for name, k in columns.items()}
             known_sites = sites_in(row[sites], len(row["sequence"]), raw, number) if sites else []
             found.append(FoundSequence(number, row.get("id", ""), row.get(LABEL), row["sequence"], known_sites))
@@ -121,7 +121,7 @@ def sites_in(text: str, length: int, raw: RawText, line: int) -> list[Span]:
     for each in text.split(";") if text not in (".", "") else []:
         match = SITE.fullmatch(each.strip())
         if match is None or not int(match[1]) < int(match[2]) <= length:
-            raise raw.fault(line, f"{shortened(each)!r} is not a site start:end:strand within {length} letters")
+            raise raw.fault(line, f"{shorten(each)!r} is not a site start:end:strand within {length} letters")
         sites.append(Span(int(match[1]), int(match[2]), match[3] or "+"))
     return sites
 
@@ -139,7 +139,7 @@ def _row(line: str, number: int, raw: RawText) -> FoundSequence:
     begin, end = not _is_letter(fields[0]), len(fields) - (not _is_letter(fields[-1]))
     letters = fields[begin:end]
     if not all(len(field) == 1 for field in letters) or (not begin and end == len(fields)):
-        raise raw.fault(number, f"expected label, name and sequence, found {len(fields)} columns: {shortened(line)!r}")
+        raise raw.fault(number, f"expected label, name and sequence, found {len(fields)} columns: {shorten(line)!r}")
     name, label = (fields[0] if begin else ""), (fields[-1] if end < len(fields) else None)
     return (
         FoundSequence(number, name, label, "".join(letters), [])

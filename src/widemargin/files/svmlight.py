@@ -19,7 +19,7 @@ import numpy as np
 from widemargin._types import LongVector
 from widemargin.core.sparse import Matrix, Rows, with_entries
 from widemargin.errors import DataError
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 
 LARGEST = 2**31 - 2
 
@@ -51,7 +51,7 @@ class SvmlightData(NamedTuple):
         kept = rows.indices < width
         return Matrix(rows if kept.all() else with_entries(rows, kept), width)
 
-    def relabelled(self, labels: Sequence[str]) -> str:
+    def relabel(self, labels: Sequence[str]) -> str:
         """The text of the file with these labels, otherwise unchanged."""
         lines = list(self.raw.lines)
         for line, label in zip(self.lines.tolist(), labels, strict=True):
@@ -74,7 +74,7 @@ def parse(raw: RawText) -> SvmlightData:
         for word in words if bare else words[1:]:
             name, colon, value = word.partition(":")
             if not colon:
-                raise raw.fault(number, f"{shortened(word)!r} is not of the form index:value")
+                raise raw.fault(number, f"{shorten(word)!r} is not of the form index:value")
             if name == "qid":
                 query = _whole(value, "qid", raw, number)
                 continue
@@ -106,13 +106,13 @@ def _is_feature(word: str) -> bool:
 def _labels(word: str, raw: RawText, number: int) -> list[str]:
     labels = word.split(",")
     if not all(labels) or len(set(labels)) != len(labels):
-        raise raw.fault(number, f"the labels {shortened(word)!r} are not distinct words with commas between them")
+        raise raw.fault(number, f"the labels {shorten(word)!r} are not distinct words with commas between them")
     return labels
 
 
 def _whole(text: str, what: str, raw: RawText, number: int) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > LARGEST:
-        raise raw.fault(number, f"{what} {shortened(text)!r} is not a whole number from 0 to {LARGEST}")
+        raise raw.fault(number, f"{what} {shorten(text)!r} is not a whole number from 0 to {LARGEST}")
     return int(text)
 
 
@@ -122,5 +122,5 @@ def _value(text: str, word: str, raw: RawText, number: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise raw.fault(number, f"the value of {shortened(word)!r} is not a finite number")
+        raise raw.fault(number, f"the value of {shorten(word)!r} is not a finite number")
     return value

@@ -14,7 +14,7 @@ import numpy as np
 
 from widemargin.errors import DataError
 from widemargin.files.document import Document
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.text.columns import Columns, LazyColumns
 
 
@@ -114,7 +114,7 @@ class TokenTable(Document):
         for number, value in zip(self.token_lines, values, strict=True):
             if not value or unwritable.search(value):
                 raise self.raw.fault(
-                    number, f"{shortened(value)!r} cannot be written into column {name!r}, because it is not one field"
+                    number, f"{shorten(value)!r} cannot be written into column {name!r}, because it is not one field"
                 )
 
 
@@ -134,7 +134,7 @@ def table(
         token = next(t for t, count in enumerate(separators) if count != width - 1)
         line = rows.lines[token]
         raise raw.fault(
-            line, f"expected {width} columns, found {separators[token] + 1}: {shortened(raw.lines[line].strip())!r}"
+            line, f"expected {width} columns, found {separators[token] + 1}: {shorten(raw.lines[line].strip())!r}"
         )
     strings = {name: partial(_column, rows.fields, index) for index, name in enumerate(names[:width])}
     indptr = np.unique(np.array([0, *rows.breaks, len(rows.lines)], dtype=np.int64))

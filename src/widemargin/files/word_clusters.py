@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from widemargin.core.atomic import replacing
 from widemargin.errors import DataError
-from widemargin.files.raw import RawText, Source, shortened
+from widemargin.files.raw import RawText, Source, shorten
 from widemargin.files.table import TABS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def read_word_clusters(source: Source) -> dict[str, str]:
         if len(row) not in (2, 3):
             raise raw.fault(
                 number,
-                f"expected 'bits TAB word TAB count' or 'word TAB cluster': {shortened(raw.lines[number])!r}",
+                f"expected 'bits TAB word TAB count' or 'word TAB cluster': {shorten(raw.lines[number])!r}",
             )
     brown = all(BITS.fullmatch(row[0]) for _, row in rows)
     return {row[1]: row[0] for _, row in rows} if brown else {row[0]: row[1] for _, row in rows}
@@ -47,4 +47,4 @@ def check_writable(words: Iterable[str]) -> None:
     """Raise an error about the first word that would not be read back as one field."""
     for word in words:
         if re.search(TABS.unwritable, word):
-            raise DataError(f"the word {shortened(word)!r} cannot be written, because it is not one field of a line")
+            raise DataError(f"the word {shorten(word)!r} cannot be written, because it is not one field of a line")

@@ -27,7 +27,7 @@ from xml.sax.saxutils import escape
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.document import Document
-from widemargin.files.raw import RawText, shortened
+from widemargin.files.raw import RawText, shorten
 from widemargin.text.columns import Columns, LazyColumns, split
 from widemargin.text.spans import Span, labels_of, spans_of
 
@@ -192,7 +192,7 @@ class _Reader:
                 self._end_token()
                 continue
             if self.depth < _FIELD:
-                raise self._fault(f"the text {shortened(piece)!r} is in no sequence")
+                raise self._fault(f"the text {shorten(piece)!r} is in no sequence")
             if not self.token:
                 self.token_begin = begin
             self.token.append(piece)

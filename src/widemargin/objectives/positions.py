@@ -15,11 +15,11 @@ from typing import ClassVar, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.checks import check_memory
+from widemargin.core.checks import MemoryNeed
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Positions
 from widemargin.core.objective import Objective
-from widemargin.core.sparse import scaled
+from widemargin.core.sparse import scaled_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,15 @@ class PositionWise(Objective):
 
     requires: ClassVar[tuple[type, ...]] = (Positions,)
     times_error: ClassVar[bool] = True
+    memory: ClassVar[MemoryNeed] = MemoryNeed(
+        "violator_bytes",
+        "position-wise slacks, which have a cut for each position",
+        "Use the objective margin or approximate-slack, or cut the example into shorter ones",
+    )
 
     def is_exact(self, examples: Examples) -> bool:
         """True, unless the examples say that their violators may not be the worst (`structures.custom`)."""
         return bool(getattr(examples, "exact_violators", True))
-
-    def check(self, examples: Examples) -> None:
-        """Raise if the cuts of an example could need too much memory."""
-        needed = getattr(examples, "violator_bytes", None)
-        if needed is not None:
-            check_memory(
-                needed(),
-                "position-wise slacks, which have a cut for each position",
-                "Use the objective margin or approximate-slack, or cut the example into shorter ones",
-            )
 
     def blocks(self, examples: Examples) -> IntVector:
         """One block per position, those of an example side by side."""
@@ -57,4 +52,4 @@ class PositionWise(Objective):
         # The block numbers of each example: consecutive, from its first block on.
         first = (np.cumsum(n_positions) - n_positions)[batch] - (np.cumsum(counts) - counts)
         blocks = np.repeat(first, counts) + np.arange(counts.sum())
-        return Cuts(blocks.astype(np.int32), errors, scaled(psi, errors))
+        return Cuts(blocks.astype(np.int32), errors, scaled_rows(psi, errors))

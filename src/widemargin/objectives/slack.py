@@ -38,11 +38,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.checks import check_memory
+from widemargin.core.checks import MemoryNeed
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Differences, ErrorCounts, Examples, HullSearch, KBest, Scorable
 from widemargin.core.objective import Objective
-from widemargin.core.sparse import Rows, dots, scaled, stack, taken
+from widemargin.core.sparse import Rows, dots, scaled_rows, stack, take_rows
 from widemargin.decoders.hull import SMALL, next_scales
 
 
@@ -52,22 +52,17 @@ class Slack(Objective):
 
     requires: ClassVar[tuple[type, ...]] = (ErrorCounts,)
     times_error: ClassVar[bool] = True
-
-    def check(self, examples: Examples) -> None:
-        """Raise if the search would need too much memory for an example."""
-        needed = getattr(examples, "slack_bytes", None)
-        if needed is not None:
-            check_memory(
-                needed(),
-                "exact slack scaling, which keeps a score for each token, label and number of errors",
-                "Use the objective approximate-slack or margin, or cut the example into shorter ones",
-            )
+    memory: ClassVar[MemoryNeed] = MemoryNeed(
+        "slack_bytes",
+        "exact slack scaling, which keeps a score for each token, label and number of errors",
+        "Use the objective approximate-slack or margin, or cut the example into shorter ones",
+    )
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of each example's worst output."""
         outputs = cast("ErrorCounts", examples).decode_slack(w, batch)
         errors, psi = examples.difference(batch, outputs)
-        return Cuts(batch, errors, scaled(psi, errors))
+        return Cuts(batch, errors, scaled_rows(psi, errors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ class ApproximateSlack(Objective):
             errors, psi = examples.difference(batch, examples.decode_hull(w, batch, self.most_decodes))
         else:
             errors, psi = in_pieces(partial(search, most_decodes=self.most_decodes), examples, w, batch)
-        return Cuts(batch, errors, scaled(psi, errors))
+        return Cuts(batch, errors, scaled_rows(psi, errors))
 
 
 def in_pieces(
@@ -101,7 +96,7 @@ def in_pieces(
 def search(examples: Any, w: FloatVector, batch: IntVector, scored: Any, most_decodes: int) -> Differences:
     """The worst output met for each example of the batch; gold, with error 0, if none is a violator."""
     n, runner_up = len(batch), isinstance(examples, KBest)
-    candidates = first_wrong if runner_up else _decoded
+    candidates = first_wrong if runner_up else _decode
     corners, scale, active = np.full((n, 4), np.nan), np.full(n, SMALL if runner_up else 1.0), np.arange(n)
     met = Met(n)
     for _ in range(most_decodes):
@@ -133,7 +128,7 @@ class Met:
     def best(self) -> Differences:
         """The best output of each search."""
         errors = np.concatenate([each.errors for each in self._outputs])
-        return Differences(errors[self._best], taken(stack([each.psi for each in self._outputs]), self._best))
+        return Differences(errors[self._best], take_rows(stack([each.psi for each in self._outputs]), self._best))
 
 
 def first_wrong(examples: Any, w: Any, batch: IntVector, scale: FloatVector) -> Differences:
@@ -143,10 +138,10 @@ def first_wrong(examples: Any, w: Any, batch: IntVector, scale: FloatVector) -> 
     first = np.flatnonzero(np.diff(repeated, prepend=-1))
     last = np.append(first[1:], len(repeated)) - 1
     chosen = np.where(errors[first] > 0, first, last)
-    return Differences(errors[chosen], taken(psi, chosen))
+    return Differences(errors[chosen], take_rows(psi, chosen))
 
 
-def _decoded(examples: Any, w: Any, batch: IntVector, scale: FloatVector) -> Differences:
+def _decode(examples: Any, w: Any, batch: IntVector, scale: FloatVector) -> Differences:
     """The decoded output, which may be gold."""
     differences: Differences = examples.difference(batch, examples.decode(w, batch, error_scale=scale))
     return differences
@@ -181,7 +176,7 @@ class GoldenSlack(Objective):
     def cuts_beyond(self, xi: FloatVector, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The cut Δψ, Δ of the worst output met for each example, given the slacks ξ of all examples."""
         errors, psi = in_pieces(partial(self._search, xi), examples, w, batch)
-        return Cuts(batch, errors, scaled(psi, errors))
+        return Cuts(batch, errors, scaled_rows(psi, errors))
 
     def _search(self, xi: FloatVector, examples: Any, w: FloatVector, batch: IntVector, scored: Any) -> Differences:
         """The worst output met for each example of the batch."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.checks import check_memory
+from widemargin.core.checks import MemoryNeed
 from widemargin.core.cuts import Cuts
 from widemargin.core.examples import Examples, Marginals, SummedMarginals, Totals
 from widemargin.core.objective import Kind, Objective
@@ -27,16 +27,11 @@ class Softmax(Objective):
 
     kind: ClassVar[Kind] = "smooth"
     requires: ClassVar[tuple[type, ...]] = (Marginals,)
-
-    def check(self, examples: Examples) -> None:
-        """Raise if the expectations would need too much memory for an example."""
-        needed = getattr(examples, "expectation_bytes", None)
-        if needed is not None:
-            check_memory(
-                needed(),
-                "sums over all outputs, which keep the probabilities of all parts and their features",
-                "Use the objective margin, or cut the example into shorter ones",
-            )
+    memory: ClassVar[MemoryNeed] = MemoryNeed(
+        "expectation_bytes",
+        "sums over all outputs, which keep the probabilities of all parts and their features",
+        "Use the objective margin, or cut the example into shorter ones",
+    )
 
     def cuts(self, examples: Examples, w: FloatVector, batch: IntVector) -> Cuts:
         """The tangent of each example's slack at `w`."""

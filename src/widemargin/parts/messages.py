@@ -291,6 +291,7 @@ def _follow(
         if last < len(before.indices) and before.indices[last] == j:
             delta_before = before.values[last]
             last += 1
+        # Where no part has moved a weight, ρ is that of one part, and z still drifts towards w.
         mean = z[j] + (delta - momentum * delta_before) / rho
         ahead = mean + momentum * (mean - u[j])
         z[j] = (rho * ahead + w[j] + momentum * delta) / (1.0 + rho)

@@ -22,14 +22,14 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector, IntVector
-from widemargin.core.checkpoint import digest, fingerprint
+from widemargin.core.checkpoint import check_packed, fingerprint, write_packed
 from widemargin.core.contents import contents_digest
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
 from widemargin.core.evidence import Evidence
-from widemargin.core.header import Place, mapping, plain, record, text
+from widemargin.core.header import Place, text
 from widemargin.core.loop import epochs
-from widemargin.core.model_file import read_model, write_model
+from widemargin.core.model_file import read_model
 from widemargin.core.oracle import Clock
 from widemargin.core.packing import Arrays, pack, unpack
 from widemargin.core.problem import Problem
@@ -131,24 +131,20 @@ class Part:
         """Write the state after the last settled round."""
         arrays: Arrays = {}
         content = pack(self._contents(), "part", arrays)
-        header = {"structure": STRUCTURE, "about": self.about, "content": content, "digest": digest(content, arrays)}
-        write_model(path, header, arrays)
+        write_packed(path, {"structure": STRUCTURE, "about": self.about}, content, arrays)
 
     def load(self, path: str) -> Saved:
         """Read what `save` wrote for the same part of the same run."""
-        header, arrays = read_model(path)
-        stored = Stored(Place(f"the part {path}"), header, arrays)
-        stored.checked({"structure": text(), "about": mapping(plain()), "content": record({}), "digest": text()})
-        if header["structure"] != STRUCTURE:
+        stored = Stored(Place(f"the part {path}"), *read_model(path))
+        if stored.checked({"structure": text()})["structure"] != STRUCTURE:
             raise ModelFileError(f"{path} is not a part of a run")
-        if header["digest"] != digest(header["content"], arrays):
-            raise stored.place.damaged("its contents do not match its digest")
-        if header["about"] != self.about:
+        check_packed(stored)
+        if stored.header["about"] != self.about:
             raise WidemarginError(
                 f"the part {path} belongs to another run or to other data, or is another part; start afresh"
             )
         fresh = Saved(self.state, self.problem.slacks)
-        saved: Saved = unpack(header["content"], fresh, arrays, stored.place, self.problem)
+        saved: Saved = unpack(stored.header["content"], fresh, stored.tensors, stored.place, self.problem)
         self.problem.slacks, self.rounds = saved.slacks, saved.rounds
         self.mark = self.mark._replace(path=saved.path)
         return saved
@@ -217,7 +213,7 @@ class DualPart(Part):
         self.sigma = 1.0
         self.common = Common(np.zeros(problem.n_weights))
         self.moved = Moved(NOTHING, NOTHING)
-        problem.known = solver.known(self.state)
+        problem.kept_cuts = solver.kept_cuts(self.state)
         self._momentum = 0.0
         self._before: CutStore | None = None
 

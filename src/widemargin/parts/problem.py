@@ -19,6 +19,7 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.evidence import UNIT, Evidence
 from widemargin.core.objective import Objective
 from widemargin.core.oracle import Meter
+from widemargin.core.problem import Trainable
 from widemargin.core.products import inner
 from widemargin.errors import UnsupportedError
 from widemargin.parts.messages import NOTHING, Change, Hold, Look, Order, Outcome, Report, Seen, SparseEvidence
@@ -34,13 +35,13 @@ class PartedExamples:
         self.contents = [each.mark.contents for each in about]  # for the digests of `core.contents`
 
 
-class PartedProblem:
+class PartedProblem(Trainable):
     """The sum over the parts of a started team; C and the other settings are those of the parts' problems.
 
     `common` are the weights that the parts start from; parts know them, or learn them with their next task.
     """
 
-    known: CutStore | None = None
+    kept_cuts: CutStore | None = None
     convex = True
 
     def __init__(
@@ -49,83 +50,73 @@ class PartedProblem:
         about = [team.about[k] for k in range(team.n_parts)]
         self.team, self.objective, self.C, self.loss, self.penalty, self.l1 = team, objective, C, loss, penalty, l1
         self.meter, self.examples = Meter(), PartedExamples(about)
-        self.n_weights, self.n_blocks, self.exact = self.examples.n_weights, len(about), self.examples.exact
+        self.n_weights, self.n_blocks = self.examples.n_weights, len(about)
         self.n_counted = sum(each.n_examples for each in about)
         self.example_weight: FloatVector = np.array([each.weight for each in about])
         self.common: FloatVector = np.zeros(self.n_weights)
         self.forget()
+
+    @property
+    def exact(self) -> bool:
+        """Whether the oracles of all parts are exact."""
+        return self.examples.exact
 
     def forget(self) -> None:
         """Forget all losses seen so far."""
         self.slacks: FloatVector = np.full(self.n_blocks, np.nan)
         self.misjudgement = ""
 
-    def may_end(self) -> None:
-        """Let training be cut short here."""
-        if self.meter.watch is not None:
-            self.meter.watch(0)
-
     def go_to(self, rounds: int, common: FloatVector) -> None:
         """Bring all parts to this round of the journal, from which they start at the common weights."""
         if self.team.rounds != rounds:
-            self.team.start(self.may_end, rounds)
+            self.team.start(self.meter.may_end, rounds)
         self.common = common
 
     def reports(self, order: Order) -> Iterator[tuple[int, Report]]:
         """The reports of all parts on a round; losses, oracle calls and seconds are noted."""
-        for k, report in self.team.ask(order, self.may_end):
+        for k, report in self.team.ask(order, self.meter.may_end):
             self.slacks[k] = np.nan if report.loss is None else report.loss
             self.meter.count(report.calls, report.seconds / self.n_blocks)
             yield k, report
 
     def end_of_held(self, order: Order, w: FloatVector) -> tuple[Outcome, float, float]:
         """The end of a round at w = Σ_k v_k by the actual α of all parts, if `w` differs; Σ bα and the mass term."""
-        held = [each.sums for _, each in self.team.ask(Hold(order), self.may_end)]
+        held = [each.sums for _, each in self.team.ask(Hold(order), self.meter.may_end)]
         evidence = together(held, self.n_weights)
         return Outcome(Change.between(w, evidence.s)), evidence.linear, evidence.quadratic
 
     def end(self, order: Order, settled: Outcome) -> None:
         """End a round, and save the parts if it is time to."""
         self.team.settle(order, settled)
-        self.team.save(self.may_end)
+        self.team.save(self.meter.may_end)
 
-    def primal_estimate(self, w: FloatVector) -> float | None:
-        """P at `w` with the losses last seen; parts not seen yet are assumed to be like those seen."""
+    def loss_seen(self) -> float | None:
+        """Σ_k L_k as last seen; parts not seen yet are assumed to be like those seen."""
         seen = self.slacks[~np.isnan(self.slacks)]
-        return self._value(w, float(seen.sum()) * float(self.n_blocks / len(seen))) if len(seen) else None
+        return float(seen.sum()) * float(self.n_blocks / len(seen)) if len(seen) else None
 
-    def primal(self, w: FloatVector, found: FloatVector | None = None) -> float:
-        """P(w), by a full pass over the parts."""
-        return self._value(w, sum((seen.loss for seen in self._look(w, found, proves=False)), 0.0))
+    def total_loss(self, w: FloatVector, found: FloatVector | None = None) -> float:
+        """Σ_k L_k(w), by a full pass over the parts."""
+        return sum((seen.loss for seen in self._look(w, found, proves=False)), 0.0)
 
-    def bounds(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, float]:
-        """P(w) and a lower bound on the least P, from the losses and evidence of all parts, by a full pass."""
+    def tangents(self, w: FloatVector, found: FloatVector | None = None) -> tuple[float, Evidence]:
+        """Σ_k L_k(w), and the evidence of all parts, by a full pass."""
         total, sums = 0.0, []
         for seen in self._look(w, found, proves=True):
             assert seen.sums is not None
             total += seen.loss
             sums.append(seen.sums)
-        return self._value(w, total), self.bound(together(sums, self.n_weights))
-
-    def bound(self, evidence: Evidence) -> float:
-        """The lower bound on the least P that evidence proves."""
-        return evidence.bound(self.penalty, self.l1)
+        return total, together(sums, self.n_weights)
 
     def reported_bound(self, linear: float, w: FloatVector, mass: float) -> float:
         """The best D(tα), t ≥ 0, by the reports of the parts; a certificate uses their actual α."""
         return penalties.best_bound("l2", 1.0, linear, w, mass, np.inf if self.loss == "squared_hinge" else 1.0)
 
-    def least_at_zero(self) -> None:
-        """None: without cuts there is no bound on P(0)."""
-
-    def _value(self, w: FloatVector, loss: float) -> float:
-        return penalties.value(self.penalty, self.l1, w) + self.C * loss
-
     def _look(self, w: FloatVector, found: FloatVector | None, *, proves: bool) -> Iterator[Seen]:
         """The losses of the parts at `w`; those at the common weights are kept, since rounds see L_k only near them."""
         begin, calls = perf_counter(), 0
         change = NOTHING if w is self.common else Change.between(self.common, w)
-        for k, seen in self.team.ask(Look(change, proves), self.may_end):
+        for k, seen in self.team.ask(Look(change, proves), self.meter.may_end):
             calls += seen.calls
             if w is self.common:
                 self.slacks[k] = seen.loss

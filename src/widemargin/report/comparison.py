@@ -110,7 +110,7 @@ def compare(
 def _warm_up(problem: Problem, solver: Solver, progress: Progress) -> None:
     """Compile what the solver needs on a few examples; all others get the weight 0."""
     weight = np.zeros(problem.examples.n_examples)
-    few = problem.weighted[:WARM_EXAMPLES]
+    few = problem.weighted_examples[:WARM_EXAMPLES]
     weight[few] = problem.example_weight[few]
     with progress:
         stop = Stop(epochs=WARM_EPOCHS, gap=None)

@@ -72,15 +72,15 @@ class Question(NamedTuple):
 
 
 Explanation = dict[str, Any]
-"""Either all parts with their margins, under ``parts``, or the two options of `compared` and the reasons."""
+"""Either all parts with their margins, under ``parts``, or the two options of `compare_options` and the reasons."""
 
 
-def listed(parts: Iterable[tuple[str, float, str]]) -> Explanation:
+def list_parts(parts: Iterable[tuple[str, float, str]]) -> Explanation:
     """All parts of an output, each with its margin and the alternative."""
     return {"parts": [{"part": part, "margin": margin, "instead": instead} for part, margin, instead in parts]}
 
 
-def compared(one: Option, other: Option) -> Explanation:
+def compare_options(one: Option, other: Option) -> Explanation:
     """The chosen part compared with another."""
     return {
         "chosen": {"part": one.name, "score": one.score},

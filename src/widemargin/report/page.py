@@ -295,7 +295,7 @@ def _row(row: Mapping[str, Any], columns: Sequence[TableColumn]) -> str:
         )
     name, *rest = cells(row, columns)
     shown = "".join(
-        f"<td{_classes(column, columns, cell.won)}>{escape(cell.marked)}</td>"
+        f"<td{_classes(column, columns, cell.won)}>{escape(cell.label)}</td>"
         for column, cell in zip(columns, rest, strict=True)
     )
     return f'<tr><th class="name" scope="row">{escape(name.text)}</th>{shown}</tr>\n'

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from widemargin._jit import now, seconds_compiling, watched_compiler
 from widemargin.core.solution import Epoch
 from widemargin.core.stop import Callback
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -98,7 +98,7 @@ class Progress(Callback):
         self._opened.close()
         self._compiled.set()
         if self._lines is not None:
-            self._lines.compiled()
+            self._lines.end_compiling()
         self._close()
 
     def on_run(self, name: str) -> None:
@@ -166,7 +166,7 @@ class Progress(Callback):
         """The compiler begins or ends work on a kernel; called in the thread that needs the kernel."""
         self._compiled.set()
         if begins and self._lines is not None:
-            self._lines.compiling()
+            self._lines.begin_compiling()
         elif begins:
             self._compiled = Event()
             Thread(target=self._move_clock, args=[self._compiled], daemon=True).start()
@@ -215,10 +215,10 @@ class Progress(Callback):
                 name, time = self._number(done if stopped else done + 1), clock(now() - self._begin)
                 if stopped:
                     time += f" and {clock(compiled)} compiling" if compiled >= 1 else ""
-                time += f", stopped by {stopped}" if stopped else self._left(done + share)
+                time += f", stopped by {stopped}" if stopped else self._time_left(done + share)
             self._bar.update(
                 self._bar.task_ids[0],
-                description=shown(self._prefix + name),
+                description=printable(self._prefix + name),
                 # Without a known end the bar shows only the running epoch.
                 total=1 if most is None else most,
                 completed=share if most is None else done + share,
@@ -234,7 +234,7 @@ class Progress(Callback):
         figures = [self._recent[-1].figures("  ") if self._recent else "", "" if self._more is None else self._more()]
         return "  ".join(each for each in figures if each)
 
-    def _left(self, done: float) -> str:
+    def _time_left(self, done: float) -> str:
         """The time left, estimated from the time that the `done` epochs took."""
         epochs = epochs_left(self._recent, done, self._max_epochs, self._tol)
         if epochs is None or done == 0:
@@ -337,13 +337,13 @@ class Lines:
         self._told = seconds_compiling()  # seconds of compiling already reported
         self._first = True
 
-    def compiling(self) -> None:
+    def begin_compiling(self) -> None:
         """Write that kernels are being compiled, the first time only."""
         if self._first:
             self._first = False
             self._write(BEGINS)
 
-    def compiled(self) -> None:
+    def end_compiling(self) -> None:
         """Write the seconds of compiling since the last report, if any."""
         seconds = seconds_compiling() - self._told
         if seconds > 0:
@@ -352,14 +352,14 @@ class Lines:
 
     def write(self, line: str) -> None:
         """Write a line, after a report on compiling if one is due."""
-        self.compiled()
+        self.end_compiling()
         self._write(line)
 
     def _write(self, line: str) -> None:
         if self._stream is None:
             return
         try:
-            self._stream.write(shown(f"{self._prefix}{line}") + "\n")
+            self._stream.write(printable(f"{self._prefix}{line}") + "\n")
             self._stream.flush()
         except (OSError, ValueError):  # the reader has gone; training continues
             self._stream = None

@@ -38,7 +38,7 @@ def certificate(solution: Solution) -> str:
     return f"{objective}; the optimum is about {100 * solution.gap:.3g} % smaller (estimated, not proven)"
 
 
-def stopped(solution: Solution) -> str:
+def stop_reason(solution: Solution) -> str:
     """Why training ended, and when."""
     text = f"{STOPPED.get(solution.stopped, solution.stopped)}, after {solution.seconds:.1f} seconds"
     earlier = 0 < solution.epoch < len(solution.trace) and not solution.rounds

@@ -14,7 +14,7 @@ from widemargin.errors import WidemarginError
 from widemargin.report import svg
 from widemargin.report.curves import COLOURS
 from widemargin.report.svg import Picture, Text, number
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 
 WORD_SIZE, TYPE_SIZE = 16.0, 10.5
 PAD, GAP = 4.0, 6.0  # around the words of a box, and between two words
@@ -62,7 +62,7 @@ def spans_picture(
 
 
 def _in_order(n_words: int, spans: Iterable[Sequence[Any]]) -> list[tuple[int, int, str]]:
-    ordered = sorted((int(start), int(end), shown(str(kind))) for start, end, kind, *_ in map(tuple, spans))
+    ordered = sorted((int(start), int(end), printable(str(kind))) for start, end, kind, *_ in map(tuple, spans))
     for (start, end, _), (after, _, _) in pairwise([*ordered, (n_words, n_words, "")]):
         if not 0 <= start < end <= after:
             raise WidemarginError(f"spans must lie within the {n_words} words and not overlap, unlike {start}:{end}")

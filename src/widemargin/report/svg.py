@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import NamedTuple
 
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 
 FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
 PAPER, INK, FAINT, LINE, ACCENT = "#ffffff", "#1b1f24", "#7a828c", "#8c9bb0", "#1f5fa8"
@@ -56,7 +56,7 @@ def number(value: float) -> str:
 
 def width_of(text: str, size: float) -> float:
     """About how wide the text is in a font of `size` pixels; rather too wide, as the viewer's font is unknown."""
-    return size * sum(map(_em, shown(text)))
+    return size * sum(map(_em, printable(text)))
 
 
 def _em(each: str) -> float:
@@ -71,7 +71,7 @@ def _em(each: str) -> float:
 
 def title(text: str) -> str:
     """The text shown when the pointer rests on the picture, and read to those who cannot see it."""
-    return f"<title>{escape(shown(text))}</title>\n"
+    return f"<title>{escape(printable(text))}</title>\n"
 
 
 def lines(paths: Iterable[str]) -> str:
@@ -90,7 +90,7 @@ def bow(begin: tuple[float, float], end: tuple[float, float], level: float) -> s
     )
 
 
-def filled(paths: Iterable[str]) -> str:
+def filled_paths(paths: Iterable[str]) -> str:
     """Paths as shapes filled with the colour of lines."""
     joined = "".join(paths)
     return f'<path d="{joined}" fill="{LINE}"/>\n' if joined else ""
@@ -106,7 +106,9 @@ class Text(NamedTuple):
 
 def texts(written: Iterable[Text], *, size: float, colour: str, weight: str = "normal") -> str:
     """Texts of one kind."""
-    drawn = "".join(f'<text x="{number(x)}" y="{number(y)}">{escape(shown(text))}</text>\n' for x, y, text in written)
+    drawn = "".join(
+        f'<text x="{number(x)}" y="{number(y)}">{escape(printable(text))}</text>\n' for x, y, text in written
+    )
     return f'<g font-size="{size:g}" fill="{colour}" font-weight="{weight}">\n{drawn}</g>\n' if drawn else ""
 
 

@@ -1,7 +1,7 @@
 """Text and numbers for people to read: which characters can be shown, and how many cells of a terminal they take.
 
-A file may hold anything, also commands to a terminal. So every text that is printed or drawn passes through `shown`,
-and JSON through `json_text`. Files that are written for programs keep all characters as they are.
+A file may hold anything, also commands to a terminal. So every text that is printed or drawn passes
+through `printable`, and JSON through `json_text`. Files that are written for programs keep all characters as they are.
 """
 
 import json
@@ -14,10 +14,10 @@ UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\ud
 BOXES, PLAIN = "─│╭╰├┬┴┼└", "-|++++++`"
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     r"""The text as one line, with every character escaped that XML forbids or that would upset a terminal.
 
-    >>> print(shown("\x1b[31mred\n"))
+    >>> print(printable("\x1b[31mred\n"))
     \x1b[31mred\n
     """
     if text.isprintable():
@@ -46,7 +46,7 @@ def cells(text: str) -> int:
     return cell_len(text)
 
 
-def padded(text: str, width: int) -> str:
+def pad(text: str, width: int) -> str:
     """The text with blanks to its right, so that it fills `width` cells."""
     return text + " " * (width - cells(text))
 

@@ -250,7 +250,7 @@ class Cell(NamedTuple):
     won: bool = False
 
     @property
-    def marked(self) -> str:
+    def label(self) -> str:
         """The text, with a mark if it is the best."""
         return f"{MARK} {self.text}" if self.won else self.text
 

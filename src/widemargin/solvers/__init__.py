@@ -64,7 +64,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @cache
-def _made(name: str) -> Solver:
+def _make(name: str) -> Solver:
     place, parameters = _ROWS[name]
     module, _, kind = place.partition(".")
     made: Solver = getattr(import_module(f"{__name__}.{module}"), kind)(**parameters)
@@ -73,7 +73,7 @@ def _made(name: str) -> Solver:
 
 class _Solvers(Mapping[str, Solver]):
     def __getitem__(self, name: str) -> Solver:
-        return _made(name)
+        return _make(name)
 
     def __contains__(self, name: object) -> bool:
         return name in _ROWS

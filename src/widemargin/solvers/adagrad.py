@@ -84,16 +84,16 @@ class AdaptiveState:
     def move(self, w: FloatVector) -> None:
         """Go on from `w`; the rates stay."""
         self.w[:] = w
-        self.u[:] = touched(w, self.n)
+        self.u[:] = steps_seen(w, self.n)
 
 
 def beginning(problem: Problem, w: FloatVector | None, cuts: CutStore | None, rate: float) -> dict[str, Any]:
     """The fields of a state at zero, a copy of `w`, or the combination of `cuts`, with one `rate` for all."""
     w = start_weights(problem, w, cuts)
-    return {"w": w, "rate": np.full(len(w), rate), "u": touched(w, 0), "l1": problem.penalty == "l1"}
+    return {"w": w, "rate": np.full(len(w), rate), "u": steps_seen(w, 0), "l1": problem.penalty == "l1"}
 
 
-def touched(w: FloatVector, n: int) -> IntVector:
+def steps_seen(w: FloatVector, n: int) -> IntVector:
     """The `u` of blocks that are up to date after `n` steps."""
     first = np.arange(0, len(w), BLOCK)
     u: IntVector = np.where(np.logical_or.reduceat(w != 0.0, first), n, UNTOUCHED).astype(np.int32)
@@ -106,7 +106,7 @@ def gradients(
     """The gradients of an epoch, each at the weights after all earlier steps; the caller makes a step after each."""
     batches = small_batches(problem, rng, size)
     state.last()  # steps that a weight has missed so far must use the old λ
-    state.u[:] = touched(state.w, state.n)
+    state.u[:] = steps_seen(state.w, state.n)
     state.strength = strength(problem, batches)
     for cuts, alpha in tangents(problem, state, batches, lazy):
         yield gradient(alpha, cuts.a)
@@ -127,12 +127,14 @@ def _catch_up(state: Lagging, runs: LongMatrix) -> None:
                 j = np.uint64(k)
                 size = max(abs(w[j]) - strength * rate[j] * steps, 0.0)
                 w[j] = size if w[j] > 0.0 else -size
+            # ‖w‖₁ makes zeros; a block that has none but zeros needs no more visits until it gets a gradient.
             left = 0.0
             for k in range(begin, end):
                 left += abs(w[np.uint64(k)])
             if left == 0.0:
                 u[np.uint64(block)] = UNTOUCHED
         elif steps < 1 << SHORT:
+            # The usual case: no branch inside, so that the loop is vectorised.
             for k in range(begin, end):
                 j = np.uint64(k)
                 w[j] *= _short_power(1.0 / (1.0 + strength * rate[j]), steps)

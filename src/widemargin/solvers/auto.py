@@ -30,7 +30,7 @@ from widemargin.core.cut_store import CutStore
 from widemargin.core.problem import Problem
 from widemargin.core.solver import Solver, later, number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
-from widemargin.solvers.dual import SETTLED, DualSolver, DualState, growing, value
+from widemargin.solvers.dual import MATURE, DualSolver, DualState, growing, value
 from widemargin.solvers.interior import MOST_OPERATIONS, Interior, n_operations
 
 MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
@@ -120,7 +120,7 @@ class Ascent(DualSolver):
 
     def _ask(self, problem: Problem, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
         """Ask the oracle for all examples, or for those with most of the gap; return the gain and the work in µs."""
-        examples, gap = problem.weighted, problem.per_example(state.gap)
+        examples, gap = problem.weighted_examples, problem.per_example(state.gap)
         if not len(examples):  # of a part whose examples all have the weight 0
             return 0.0, 0.0
         state.passes += 1
@@ -220,7 +220,7 @@ class Auto(DualSolver):
         """The weights of ascent, or the best point of `interior`."""
         return self.interior.weights(state)
 
-    def carried(self, problem: Problem, state: AutoState) -> CutStore:
+    def warm_start(self, problem: Problem, state: AutoState) -> CutStore:
         """The working sets, with a note whether all blocks were solved at once."""
         state.store.at_once = state.at_once
         return state.store
@@ -257,5 +257,5 @@ def _worth_asking(problem: Problem, epochs: int) -> int:
     work = problem.examples.work
     if work is None:
         return ceil(problem.examples.n_examples / FEW)
-    worth = MICROSECONDS_PER_BATCH / (1.0 if epochs >= SETTLED else EARLY)
+    worth = MICROSECONDS_PER_BATCH / (1.0 if epochs >= MATURE else EARLY)
     return ceil(worth / max(float(work.mean()), SLIGHT)) if len(work) else 1

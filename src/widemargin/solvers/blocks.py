@@ -95,7 +95,7 @@ def look(i: int, dual: Dual, room: Room, n: int, F_new: float) -> None:
 
 
 @kernel
-def settle(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: int) -> float:
+def solve_block(i: int, dual: Dual, room: Room, n: int, tolerance: float, max_steps: int) -> float:
     """Make pair steps on the `n` cuts laid out and apply the change to w; return the gain."""
     sets, ridge = dual.sets, dual.ridge[i]
     for k in range(n + 1):
@@ -161,7 +161,7 @@ def absorb(cuts: Cuts, dual: Dual, threshold: float, tolerance: float, max_steps
         n = meet(k, cuts, dual, threshold, room, lookup)
         spread = max(spread, room.found[SPREAD])
         if n >= 0 and max_steps > 0:
-            gain += settle(cuts.block[k], dual, room, n, tolerance, max_steps)
+            gain += solve_block(cuts.block[k], dual, room, n, tolerance, max_steps)
     return gain, spread
 
 
@@ -176,5 +176,5 @@ def sweep(blocks: IntVector, dual: Dual, threshold: float, tolerance: float, max
         dual.gap[i] = room.found[GAP]
         spread = max(spread, room.found[SPREAD])
         if room.found[SPREAD] > threshold:
-            gain += settle(i, dual, room, n, tolerance, max_steps)
+            gain += solve_block(i, dual, room, n, tolerance, max_steps)
     return gain, spread

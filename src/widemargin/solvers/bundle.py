@@ -70,6 +70,6 @@ class Bundle(PlaneSolver):
         """The centre, whose P never rises."""
         return state.centre
 
-    def carried(self, problem: Problem, state: BundleState) -> Planes:
+    def warm_start(self, problem: Problem, state: BundleState) -> Planes:
         """The centre and the planes."""
-        return state.carried(problem, state.centre)
+        return state.warm_start(problem, state.centre)

@@ -15,7 +15,7 @@ from widemargin.core import Loss
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
-from widemargin.solvers.dual import DualSolver, DualState, cached, new_cuts
+from widemargin.solvers.dual import DualSolver, DualState, cached_blocks, new_cuts
 
 MOST_STEPS = 1000
 
@@ -41,7 +41,7 @@ class CuttingPlane(DualSolver):
             absorb(cuts, state.view, SLIGHT, SLIGHT, 0)
         enough = self.share * float(state.gap[problem.c > 0].sum())
         for _ in range(self.most_sweeps):
-            blocks = cached(state.store, rng)
+            blocks = cached_blocks(state.store, rng)
             sweep(blocks, state.view, SLIGHT, SLIGHT, MOST_STEPS)
             if float(state.gap[blocks].sum()) <= enough:
                 break

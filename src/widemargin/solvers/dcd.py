@@ -23,7 +23,7 @@ from widemargin.core.cuts import Cuts, WorkingSets, add, drop_idle, find, larges
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
 from widemargin.core.sparse import add_scaled, dot
-from widemargin.solvers.dual import DualSolver, DualState, cached, growing, new_cuts
+from widemargin.solvers.dual import DualSolver, DualState, cached_blocks, growing, new_cuts
 
 
 @kernel
@@ -51,6 +51,7 @@ def _update_weights(
     idle = False
     for k in range(n):
         slot = order[k]
+        # At the current w and A_i, which the steps before have moved: only so is each step exact.
         d = (violation(sets, slot, w) - ridge * sets.mass[i]) / (sets.norm[slot] + ridge)
         alpha = max(sets.alpha[slot] + d, 0.0)
         step = alpha - sets.alpha[slot]
@@ -108,7 +109,7 @@ class DualCoordinateDescent(DualSolver):
         """Algorithm 3, lines 3–16."""
         random = np.array([float(rng.integers(1, 2147483647))])
         for _ in range(self.sweeps if len(state.store) else 0):
-            _sweep(cached(state.store, rng), state.w, state.store.sets, state.ridge, random)
+            _sweep(cached_blocks(state.store, rng), state.w, state.store.sets, state.ridge, random)
         for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.age)):
             _absorb(cuts, state.w, state.store.sets, state.ridge, self.delta, random)
         state.epochs += 1

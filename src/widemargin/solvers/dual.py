@@ -22,7 +22,7 @@ from widemargin.core.solver import Solver
 from widemargin.errors import WidemarginError
 
 DRIFT, TINY = 1e-8, 1e-12  # how far sums that are updated step by step may differ from sums computed afresh
-SETTLED = 4  # epochs after which w changes slowly enough for the largest batches
+MATURE = 4  # epochs after which w changes slowly enough for the largest batches
 
 
 class Dual(NamedTuple):
@@ -56,8 +56,8 @@ class DualState:
 
     @property
     def age(self) -> int:
-        """The number of epochs; a warm state counts as `SETTLED` epochs older."""
-        return self.epochs + (SETTLED if self.warm else 0)
+        """The number of epochs; a warm state counts as `MATURE` epochs older."""
+        return self.epochs + (MATURE if self.warm else 0)
 
     @property
     def view(self) -> Dual:
@@ -130,7 +130,7 @@ def flaw_of_sum(w: FloatVector, store: CutStore) -> str:
 
 def growing(problem: Problem, epochs: int) -> int:
     """A batch size: small at first, since the first cuts change w the most and so go stale soonest."""
-    return max(1, problem.batch_size // (48, 12, 4, 2, 1)[min(epochs, SETTLED)])
+    return max(1, problem.batch_size // (48, 12, 4, 2, 1)[min(epochs, MATURE)])
 
 
 def new_cuts(problem: Problem, state: Any, rng: np.random.Generator, size: int) -> Iterator[Cuts]:
@@ -139,7 +139,7 @@ def new_cuts(problem: Problem, state: Any, rng: np.random.Generator, size: int) 
         yield state.store.reserve(problem.cuts(state.w, batch))
 
 
-def cached(store: CutStore, rng: np.random.Generator) -> IntVector:
+def cached_blocks(store: CutStore, rng: np.random.Generator) -> IntVector:
     """The blocks that have cuts, shuffled."""
     return rng.permutation(np.flatnonzero(store.sets.size).astype(np.int32))
 
@@ -192,12 +192,12 @@ class DualSolver(Solver, Protocol):
         """The working sets."""
         return problem.evidence(state.store)
 
-    def carried(self, problem: Problem, state: Any) -> CutStore:
+    def warm_start(self, problem: Problem, state: Any) -> CutStore:
         """The working sets."""
         store: CutStore = state.store
         return store
 
-    def known(self, state: Any) -> CutStore | None:
+    def kept_cuts(self, state: Any) -> CutStore | None:
         """The working sets."""
         store: CutStore = state.store
         return store

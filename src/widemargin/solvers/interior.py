@@ -27,7 +27,7 @@ from widemargin._threads import one_blas_thread
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.oracle import PASS_BATCH
 from widemargin.core.problem import Problem
-from widemargin.core.products import combined, inner, times
+from widemargin.core.products import inner, times, weighted_sum
 from widemargin.core.solver import Solver, later, number
 from widemargin.core.sparse import Rows
 from widemargin.solvers.blocks import SLIGHT, absorb
@@ -80,11 +80,11 @@ class _Programme(NamedTuple):
 
     def dual(self, alpha: FloatVector) -> float:
         """A lower bound on the objective, given any α ≥ 0 within the caps."""
-        w, mass = combined(alpha, self.A), self.per_block(alpha)
+        w, mass = weighted_sum(alpha, self.A), self.per_block(alpha)
         ridge = float(np.sum(mass**2 / self.kappa)) / 4.0 if self.squared else 0.0
         return inner(self.b, alpha) - 0.5 * inner(w, w) - ridge
 
-    def capped(self, alpha: FloatVector) -> FloatVector:
+    def within_caps(self, alpha: FloatVector) -> FloatVector:
         """`alpha` scaled down where a block exceeds its cap κ; the squared hinge has none."""
         if self.squared:
             return alpha
@@ -115,13 +115,13 @@ def solve_at_once(problem: Problem, state: DualState, tolerance: float) -> Float
     with one_blas_thread("scipy.linalg"):
         span = _Span(cuts.a, problem.n_weights)
         programme = _Programme(span.rows, cuts.b, block, begin, kappa, problem.loss == "squared_hinge")
-        w, alpha = _optimum(programme, tolerance, problem.may_end)
+        w, alpha = _optimum(programme, tolerance, problem.meter.may_end)
     before, w_before, reached = sets.alpha[slots], state.w, value(state)
     _take(state, slots, blocks, alpha, programme.per_block(alpha))
     if not value(state) >= reached:
         _take(state, slots, blocks, before, programme.per_block(before))
         state.w = w_before
-    return span.lifted(w)
+    return span.lift(w)
 
 
 def _take(state: DualState, slots: LongVector, blocks: IntVector, alpha: FloatVector, mass: FloatVector) -> None:
@@ -148,12 +148,12 @@ class _Span:
         self.groups = [_Group(columns[each], whole[:, each]) for each in _alike(np.sqrt((whole * whole).sum(axis=0)))]
         self.rows = cast("FloatMatrix", np.hstack([np.empty((shape[0], 0)), *(each.rows for each in self.groups)]))
 
-    def lifted(self, w: FloatVector) -> FloatVector:
+    def lift(self, w: FloatVector) -> FloatVector:
         """The weight vector for `w` in the coordinates of the dense rows."""
         out, begin = np.zeros(self.n_weights), 0
         for each in self.groups:
             end = begin + each.rows.shape[1]
-            out[each.columns] = each.lifted(w[begin:end])
+            out[each.columns] = each.lift(w[begin:end])
             begin = end
         return out
 
@@ -182,7 +182,7 @@ class _Group:
             root = np.sqrt(values[kept])
             self.rows, self.back = cast("FloatMatrix", vectors[:, kept] * root), vectors[:, kept] / root
 
-    def lifted(self, w: FloatVector) -> FloatVector:
+    def lift(self, w: FloatVector) -> FloatVector:
         """The weights of these columns for `w` in the coordinates of the dense rows."""
         found: FloatVector = w if self.back is None else self.sparse.T @ times(self.back, w)
         return found
@@ -203,7 +203,7 @@ def _optimum(programme: _Programme, tolerance: float, may_end: Callable[[], None
     bound = 0.0
     for _ in range(MOST_STEPS):
         may_end()
-        feasible = programme.capped(alpha[:n])
+        feasible = programme.within_caps(alpha[:n])
         reached = programme.dual(feasible)
         if reached > bound:
             best, bound = feasible, reached
@@ -244,7 +244,7 @@ class _Newton:
     ) -> None:
         A, n, curvature = programme.A, len(programme.b), 2.0 * programme.kappa * programme.squared
         self.programme, self.s, self.alpha = programme, s, alpha
-        self.off_w = w - combined(alpha[:n], A)
+        self.off_w = w - weighted_sum(alpha[:n], A)
         self.off_xi = _slope(programme, xi) - programme.per_block_with_zero(alpha)
         self.off_s = programme.margins(w) + programme.to_all(xi) - programme.b_of_all - s
         self.d = d = alpha / s
@@ -265,15 +265,15 @@ class _Newton:
         """The changes of w, ξ, s and α that solve the conditions to first order, with α s changed by `products`."""
         programme, n = self.programme, len(self.programme.b)
         q = products / self.s - self.d * self.off_s
-        of_w = combined(q[:n], programme.A) - self.off_w
+        of_w = weighted_sum(q[:n], programme.A) - self.off_w
         of_xi = programme.per_block_with_zero(q) - self.off_xi
-        dw = self.sizes * _solved(self.factor, self.sizes * (of_w - combined(of_xi / self.stiff, self.pull)))
+        dw = self.sizes * _solve(self.factor, self.sizes * (of_w - weighted_sum(of_xi / self.stiff, self.pull)))
         dxi = (of_xi - times(self.pull, dw)) / self.stiff
         ds = programme.margins(dw) + programme.to_all(dxi) + self.off_s
         return dw, dxi, ds, (products - self.alpha * ds) / self.s
 
 
-def _solved(factor: FloatMatrix, right: FloatVector) -> FloatVector:
+def _solve(factor: FloatMatrix, right: FloatVector) -> FloatVector:
     """x with L Lᵀ x = `right`."""
     from scipy.linalg import solve_triangular
 
@@ -312,7 +312,7 @@ class Interior(DualSolver):
         if not state.epochs and len(state.store):  # cuts of a previous run give a better point than its weights
             state.point = solve_at_once(problem, state, WARM * value(state))
         at = state.point if len(state.point) else state.w
-        examples = problem.weighted
+        examples = problem.weighted_examples
         for begin in range(0, len(examples), PASS_BATCH):
             cuts = state.store.reserve(problem.cuts(at, examples[begin : begin + PASS_BATCH]))
             absorb(cuts, state.view._replace(w=at), SLIGHT, SLIGHT, 0)

@@ -174,6 +174,8 @@ DECREASE = 1e-4  # γ, also that of the Wolfe conditions
 SHORTEST, LONGEST = 0.1, 0.5  # the next step relative to the last one
 
 Evaluate: TypeAlias = Callable[[FloatVector], Point]
+Found: TypeAlias = tuple[Point | None, int, float]
+"""The best point of a search, None if P is nowhere less; the number of trials; the last step."""
 
 
 def l1_strength(problem: Problem) -> float:
@@ -215,13 +217,8 @@ def _ahead(w: FloatVector, v: FloatVector, d: FloatVector, t: float, out: FloatV
     return total
 
 
-def search_orthant(
-    evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int
-) -> tuple[Point | None, int, float]:
-    """The first point along `d` with enough decrease, or else the best one tried; None if P is nowhere less.
-
-    `begin.gradient` is v. Also returns the number of trials and the last step.
-    """
+def search_orthant(evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int) -> Found:
+    """The first point along `d` with enough decrease, or else the best one tried; `begin.gradient` is v."""
     best, t, step = None, 1.0, 0.0
     for trial in range(1, most_trials + 1):
         ahead = np.empty(len(d))
@@ -305,7 +302,7 @@ class LBFGS(Solver):
     def _search(self, problem: Problem, state: LBFGSState, d: FloatVector, steepest: FloatVector) -> Point | None:
         """The next point along `d`; None if P is nowhere less."""
         begin = Point(state.w, state.value, steepest)
-        search = search_orthant if l1_strength(problem) else _search
+        search = search_orthant if l1_strength(problem) else _search_wolfe
         reached, state.trials, state.step = search(partial(_point, problem), begin, d, self.trials)
         return reached
 
@@ -317,7 +314,7 @@ class LBFGS(Solver):
         """The largest lower bound so far, at first 0; None if P is not convex or has no penalty."""
         return state.bound if problem.convex and problem.penalty != "none" else None
 
-    def ended(self, problem: Problem, state: LBFGSState) -> str:
+    def end_reason(self, problem: Problem, state: LBFGSState) -> str:
         """The word ``precision`` if rounding hides any further decrease of P."""
         return "precision" if state.stuck else ""
 
@@ -338,10 +335,10 @@ def _arrive(problem: Problem, state: LBFGSState, point: Point) -> None:
     state.bound = max(state.bound, bound(problem.penalty, problem.l1, beta, s))
 
 
-def _search(evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int) -> tuple[Point | None, int, float]:
-    """A point along `d` that fulfils the Wolfe conditions, or else the best one tried; None if P is nowhere less.
+def _search_wolfe(evaluate: Evaluate, begin: Point, d: FloatVector, most_trials: int) -> Found:
+    """A point along `d` that fulfils the Wolfe conditions, or else the best one tried.
 
-    Also returns the number of trials and the last step. The minimum is enclosed by a step that is too short and one
+    The minimum is enclosed by a step that is too short and one
     that is too long (Algorithm 3.5). Near the optimum rounding may break the conditions while P still decreases; then
     any decrease is accepted.
     """

@@ -44,6 +44,7 @@ def _update(w: FloatVector, u: FloatVector, t: int, cuts: Cuts, c: FloatVector, 
     for k in range(n):
         size = size + 1 if k > 0 and cuts.block[k] == cuts.block[k - 1] else 1
         most, longest = max(most, size), max(longest, indptr[k + 1] - indptr[k])
+    # Room for the largest block, and one more for the zero cut; every step overwrites what it uses.
     K, F, alpha = np.empty((most + 1, most + 1)), np.empty(most + 1), np.empty(most + 1)
     lookup = new_lookup(longest)
     steps, first = 0, 0
@@ -58,6 +59,7 @@ def _update(w: FloatVector, u: FloatVector, t: int, cuts: Cuts, c: FloatVector, 
             K[k, size] = K[size, k] = alpha[k] = 0.0
             if cap == np.inf and K[k, k] == 0.0:
                 F[k] = -np.inf  # no change of w satisfies a constraint without features
+        # Each example starts at α = 0, with all of the cap on the zero cut: MIRA remembers no α from pass to pass.
         F[size], K[size, size], alpha[size] = 0.0, 0.0, cap
         pair_steps(K, F, alpha, size, 0.0, TOLERANCE, max_steps)
         for k in range(size):
@@ -111,7 +113,3 @@ class MIRA(AveragedSolver):
         c = problem.example_weight if self.plain else problem.c
         C = problem.C if self.C is None else self.C
         return C * c if np.isfinite(C) else np.full(len(c), np.inf)
-
-    def weights(self, state: AveragedState) -> FloatVector:
-        """The average of w over all steps, or the last w."""
-        return state.mean if self.average else state.w

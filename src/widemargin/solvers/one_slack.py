@@ -67,6 +67,7 @@ def _cached_risk(
             if value > slack:
                 worst, slack = slot, value
             slot = sets.after[slot]
+        # Only the worst cut of a block is the slope of its loss at w.
         if worst >= 0:
             total += c[i] * (slack * slack if squared else slack)
             step = 2.0 * c[i] * slack if squared else c[i]
@@ -135,10 +136,10 @@ class OneSlack(PlaneSolver):
         """The optimum of the model."""
         return state.w
 
-    def carried(self, problem: Problem, state: OneSlackState) -> Planes:
+    def warm_start(self, problem: Problem, state: OneSlackState) -> Planes:
         """The planes and the cached cuts."""
-        return state.carried(problem, state.w, state.cache)
+        return state.warm_start(problem, state.w, state.cache)
 
-    def known(self, state: OneSlackState) -> CutStore:
+    def kept_cuts(self, state: OneSlackState) -> CutStore:
         """The cached cuts."""
         return state.cache

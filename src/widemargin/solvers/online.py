@@ -132,6 +132,8 @@ def add_averaged(step: float, rows: Rows, row: int, w: FloatVector, u: FloatVect
 class AveragedSolver(Solver, Protocol):
     """A mistake-driven solver whose states are averaged: it defines its own epochs and inherits the rest."""
 
+    average: bool
+
     online: ClassVar[bool] = True
     mixes: ClassVar[bool] = True
     usual_epochs: ClassVar[int | None] = 15
@@ -141,6 +143,11 @@ class AveragedSolver(Solver, Protocol):
         """Weights zero, a copy of `w`, or the combination of `cuts`."""
         return self.state(start_weights(problem, w, cuts), np.zeros(problem.n_weights))
 
-    def seasoned(self, problem: Problem, state: Any, examples: int) -> None:
+    def count_as_epoch(self, problem: Problem, state: Any, examples: int) -> None:
         """Let the weights count for this many examples in the average."""
         state.t = examples
+
+    def weights(self, state: Any) -> FloatVector:
+        """The average of w over all steps so far, or the last w."""
+        w: FloatVector = state.mean if self.average else state.w
+        return w

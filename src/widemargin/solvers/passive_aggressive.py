@@ -16,9 +16,9 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector
+from widemargin.core.checks import choice, number
 from widemargin.core.cuts import Cuts
 from widemargin.core.problem import Problem
-from widemargin.core.solver import choice, number
 from widemargin.core.sparse import dot
 from widemargin.solvers.online import AveragedSolver, AveragedState, add_averaged, small_batches
 
@@ -81,7 +81,3 @@ class PassiveAggressive(AveragedSolver):
             ridge = 0.5 / price if self.slack == "squared" else np.zeros(len(batch))
             state.loss += _update(state.w, state.u, state.t, cuts, MARGINS[self.margin](cuts.b), most, ridge)
             state.t += len(batch)
-
-    def weights(self, state: PassiveAggressiveState) -> FloatVector:
-        """The average of w over all examples seen, or the last w."""
-        return state.mean if self.average else state.w

@@ -40,7 +40,7 @@ class Pegasos(DescentSolver):
         """Weights zero, or a copy of `w`."""
         state = new_state(problem, w, cuts)
         if state.w.any():
-            state.t = len(problem.weighted) // small_size(problem, self.batch_size) + 1
+            state.t = len(problem.weighted_examples) // small_size(problem, self.batch_size) + 1
         return state
 
     def epoch(self, problem: Problem, state: DescentState, rng: np.random.Generator) -> None:

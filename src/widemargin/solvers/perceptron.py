@@ -30,6 +30,7 @@ class Perceptron(AveragedSolver):
 
     batch_size: int | None = number(None, least=1)
 
+    average: ClassVar[bool] = True  # type: ignore[misc]  # of the protocol, where it is a parameter
     goes_on_from: ClassVar[Literal["weights", "own weights", "own state"]] = "own weights"
 
     @property
@@ -43,7 +44,3 @@ class Perceptron(AveragedSolver):
             mistakes = problem.mistakes(state.w, batch)
             _update(state.w, state.u, state.t, problem.example_weight[batch], mistakes.a)
             state.t += len(batch)
-
-    def weights(self, state: AveragedState) -> FloatVector:
-        """The average of w over all examples seen."""
-        return state.mean

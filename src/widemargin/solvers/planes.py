@@ -12,7 +12,7 @@ cap 1, so they live in a `CutStore` of one block. The model of P that they form,
 has the dual  max_α Σ bα − ‖μŵ + Σ αa‖² / (2 (1 + μ)) + const,  Σ α ≤ 1,  and its optimum at
 v = (μŵ + Σ αa) / (1 + μ). μ = 0 is the 1-slack method; μ > 0 holds v near the centre ŵ.
 
-When φ(gold) of block i moves by s_i, its cuts move by κ_i s_i (`CutStore.rebased`), and a plane by Σ α_i κ_i s_i. So
+When φ(gold) of block i moves by s_i, its cuts move by κ_i s_i (`CutStore.rebase`), and a plane by Σ α_i κ_i s_i. So
 planes that remember the *parts* α_i κ_i of their blocks can be rebased.
 """
 
@@ -33,7 +33,7 @@ from widemargin.core.oracle import CutVisit
 from widemargin.core.problem import Problem
 from widemargin.core.products import inner, times
 from widemargin.core.solver import Solver
-from widemargin.core.sparse import Rows, add_rows, compressed, dot, expanded, taken
+from widemargin.core.sparse import Rows, add_rows, compressed, dot, expanded, take_rows
 from widemargin.errors import WidemarginError
 from widemargin.solvers.qp import pair_steps
 
@@ -106,7 +106,7 @@ class Planes:
     cache: CutStore | None = None
     origin: Any = None
 
-    def rebased(self, shifts: Rows, *, times_error: bool) -> "Planes":
+    def rebase(self, shifts: Rows, *, times_error: bool) -> "Planes":
         """The planes after φ(gold) of every block has moved by its row of `shifts`."""
         if len(self.store) and not self.parts.size:
             raise WidemarginError("planes without parts cannot be rebased; set keep_parts of the problem")
@@ -117,14 +117,14 @@ class Planes:
             add_rows(parts[k], shifts, a[k])
         store = CutStore(1, self.store.memory)
         store.insert(planes._replace(a=compressed(a)), self.store.sets.alpha[slots], idle=True)
-        cache = None if self.cache is None else self.cache.rebased(shifts, times_error=times_error)
+        cache = None if self.cache is None else self.cache.rebase(shifts, times_error=times_error)
         return replace(self, store=store, parts=parts, cache=cache, origin=None)
 
-    def renumbered(self, new: Renumbering) -> "Planes":
+    def renumber(self, new: Renumbering) -> "Planes":
         """The weights and the cuts of single blocks, renumbered; planes, being sums over all blocks, are dropped."""
         w, kept = np.zeros(new.n_weights), new.weights >= 0
         w[new.weights[kept]] = self.w[kept]
-        cache = None if self.cache is None else self.cache.renumbered(new)
+        cache = None if self.cache is None else self.cache.renumber(new)
         return Planes(w, np.empty(0), CutStore(1, self.store.memory), np.empty((0, 0)), cache)
 
 
@@ -174,7 +174,7 @@ class PlaneState:
             return False
         slots, found = planes.store.everything()
         for k, slot in enumerate(slots.tolist()):
-            a = expanded(taken(found.a, np.array([k])), problem.n_weights)[0]
+            a = expanded(take_rows(found.a, np.array([k])), problem.n_weights)[0]
             before = len(self.store)
             self._add(float(found.b[k]), a, planes.parts[slot] if planes.parts.size else np.empty(0))
             if len(self.store) > before:
@@ -187,7 +187,7 @@ class PlaneState:
         """The planes: cuts of the one block of a store, with cap 1."""
         return evidence_of(self.store, len(self.w), np.ones(1))
 
-    def carried(self, problem: Problem, w: FloatVector, cache: CutStore | None = None) -> Planes:
+    def warm_start(self, problem: Problem, w: FloatVector, cache: CutStore | None = None) -> Planes:
         """The planes of this state and its weights `w`, for the next run to start from."""
         return Planes(w.copy(), problem.C * problem.c, self.store, self.parts, cache)
 

@@ -25,12 +25,21 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core import Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, drop_idle, largest
-from widemargin.core.evidence import Evidence
 from widemargin.core.problem import Problem
 from widemargin.core.products import inner, lookup_for
-from widemargin.core.solver import Solver, number, start_weights
+from widemargin.core.solver import Solver, later, number, start_weights
 from widemargin.solvers.blocks import SLIGHT, SPREAD, Room, gather, look, meet, new_room, room_for
-from widemargin.solvers.dual import Dual, cached, flaw_of_limits, growing, largest_scale, limits, new_cuts
+from widemargin.solvers.dual import (
+    Dual,
+    DualSolver,
+    DualState,
+    cached_blocks,
+    flaw_of_limits,
+    growing,
+    largest_scale,
+    limits,
+    new_cuts,
+)
 from widemargin.solvers.qp import pair_steps
 
 SLOWLY = 4  # epochs until there is one more sweep in each
@@ -39,28 +48,17 @@ TIGHTEST, LOOSEST = 1e-4, 1e4  # bounds of ρ
 
 
 @dataclass(slots=True)
-class ProximalState:
-    """z, w = S(z), ρ, the working sets with their caps and ridges, and the best bound."""
+class ProximalState(DualState):
+    """The dual state, with w = S(z) instead of Σ αa; z, ρ, and the best bound."""
 
-    w: FloatVector
-    z: FloatVector
-    rho: float
-    store: CutStore
-    cap: FloatVector
-    ridge: FloatVector
-    gap: FloatVector
+    z: FloatVector = later("n_weights")
+    rho: float = 0.0
     bound: float = 0.0
-    epochs: int = 0
 
     def flaw(self, problem: Problem) -> str:
         """A complaint if α exceeds the caps or ρ its bounds."""
         known = TIGHTEST <= self.rho <= LOOSEST or self.epochs == 0
         return flaw_of_limits(problem, self.cap, self.ridge, self.store.sets) if known else "has an impossible rho"
-
-    @property
-    def view(self) -> Dual:
-        """The state as kernels see it; ask for it again after the store has made room."""
-        return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap)
 
     def move(self, centre: FloatVector, s: FloatVector) -> None:
         """Make `centre` the centre, given s = Σ αa."""
@@ -69,9 +67,9 @@ class ProximalState:
 
 
 @kernel
-def _settle(i: int, dual: Dual, z: FloatVector, rho: float, room: Room, n: int, max_steps: int) -> None:
+def _solve_block(i: int, dual: Dual, z: FloatVector, rho: float, room: Room, n: int, max_steps: int) -> None:
     """Make pair steps on the `n` cuts laid out, and apply the change to z and w."""
-    # Beside `blocks.settle`: with ρ as a case of that, all other solvers took an eighth longer.
+    # Beside `blocks.solve_block`: with ρ as a case of that, all other solvers took an eighth longer.
     sets = dual.sets
     for k in range(n):
         for other in range(n):
@@ -108,7 +106,7 @@ def _absorb(cuts: Cuts, dual: Dual, z: FloatVector, rho: float, max_steps: int) 
         room = room_for(cuts.block[k], dual, room)
         n = meet(k, cuts, dual, SLIGHT, room, lookup)
         if n >= 0:
-            _settle(cuts.block[k], dual, z, rho, room, n, max_steps)
+            _solve_block(cuts.block[k], dual, z, rho, room, n, max_steps)
 
 
 @kernel
@@ -119,11 +117,11 @@ def _sweep(blocks: IntVector, dual: Dual, z: FloatVector, rho: float, max_steps:
         n = gather(i, dual, room)
         look(i, dual, room, n, -np.inf)
         if room.found[SPREAD] > SLIGHT:
-            _settle(i, dual, z, rho, room, n, max_steps)
+            _solve_block(i, dual, z, rho, room, n, max_steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProximalPoint(Solver):
+class ProximalPoint(DualSolver):
     """The proximal point method, the default solver for the penalty l1.
 
     Parameters
@@ -140,18 +138,19 @@ class ProximalPoint(Solver):
     batch_size: int | None = number(None, least=1)
 
     penalties: ClassVar[tuple[Penalty, ...]] = ("l1",)
+    state: ClassVar[type[DualState]] = ProximalState
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> ProximalState:
         """The centre at `w`, and α = 0 or that of `cuts`."""
         cap, ridge = limits(problem)
         if cuts is not None and not isinstance(cuts, CutStore):
             w, cuts = cuts.w, None
-        store = CutStore(problem.n_blocks, problem.cut_memory, products=True)
+        store = problem.cut_store(products=True)
         if cuts is not None:
             store.adopt(cuts, problem.c > 0)
             store.scale(min(1.0, largest_scale(store, cap)))  # the C of the previous run may have been larger
         centre = np.zeros(problem.n_weights) if cuts is not None else start_weights(problem, w, None)
-        state = ProximalState(centre, centre, self.rho, store, cap, ridge, np.full(len(cap), np.inf))
+        state = ProximalState(centre, store, cap, ridge, np.full(len(cap), np.inf), z=centre, rho=self.rho)
         state.move(centre, store.combination(problem.n_weights))
         return state
 
@@ -160,7 +159,7 @@ class ProximalPoint(Solver):
         # The errors of all rounds add up: they must become ever smaller, or w never converges.
         sweeps = self.sweeps + state.epochs // SLOWLY
         for _ in range(sweeps if len(state.store) else 0):
-            _sweep(cached(state.store, rng), state.view, state.z, state.rho, self.steps)
+            _sweep(cached_blocks(state.store, rng), state.view, state.z, state.rho, self.steps)
         for cuts in new_cuts(problem, state, rng, self.batch_size or growing(problem, state.epochs)):
             _absorb(cuts, state.view, state.z, state.rho, self.steps)
         s = state.store.combination(problem.n_weights)
@@ -176,18 +175,10 @@ class ProximalPoint(Solver):
         state.move(state.w, s)
         state.epochs += 1
 
-    def weights(self, state: ProximalState) -> FloatVector:
-        """The last point."""
-        return state.w
-
-    def carried(self, problem: Problem, state: ProximalState) -> CutStore:
-        """The working sets."""
-        return state.store
-
     def dual(self, problem: Problem, state: ProximalState) -> float:
         """The best bound so far."""
         return state.bound
 
-    def evidence(self, problem: Problem, state: ProximalState) -> Evidence:
-        """The working sets."""
-        return problem.evidence(state.store)
+    def on_a_part(self) -> Solver | None:
+        """None: a step changes w by less than the change of Σ αa, which parts add up."""
+        return None

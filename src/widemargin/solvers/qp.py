@@ -33,6 +33,7 @@ def pair_steps(
     alpha : (> n) exactly 0 where a step ends at 0; alpha[n] is what is left of the cap
     """
     for _ in range(max_steps):
+        # Every cut may gain weight, the zero cut included, but only those with α > 0 can give some.
         p, q = n, -1
         for k in range(n + 1):
             if F[k] > F[p]:
@@ -42,6 +43,7 @@ def pair_steps(
         if q < 0 or F[p] - F[q] <= tolerance:
             break
         curvature = K[p, p] - 2.0 * K[p, q] + K[q, q]
+        # A step between two cuts leaves A as it is; one with the zero cut changes it, and so all F by the ridge.
         drop = 0.0
         if n in (p, q):
             curvature += ridge
@@ -51,6 +53,7 @@ def pair_steps(
             t = (F[p] - F[q]) / curvature
         if t == np.inf:
             break  # without curvature and without a cap there is no optimum: b > 0 = a
+        # Exactly 0 where the step ends there: cuts with α = 0 are dropped.
         alpha[p] += t
         alpha[q] = alpha[q] - t if t < alpha[q] else 0.0
         for k in range(n):

@@ -22,7 +22,7 @@ from widemargin.core import Loss
 from widemargin.core.problem import Problem
 from widemargin.core.solver import number
 from widemargin.solvers.blocks import SLIGHT, absorb, sweep
-from widemargin.solvers.dual import DualSolver, DualState, cached, growing, new_cuts
+from widemargin.solvers.dual import DualSolver, DualState, cached_blocks, growing, new_cuts
 
 MOST_STEPS = 1000
 
@@ -63,7 +63,7 @@ class SequentialDual(DualSolver):
         if state.epochs >= self.first_passes and state.spread > tau:
             enough = state.spread / 2
             for _ in range(self.most_sweeps):
-                _, spread = sweep(cached(state.store, rng), state.view, inner, inner, MOST_STEPS)
+                _, spread = sweep(cached_blocks(state.store, rng), state.view, inner, inner, MOST_STEPS)
                 if spread < enough:
                     break
         state.spread = 0.0

@@ -190,7 +190,7 @@ class DescentSolver(Solver, Protocol):
         """Weights zero, or a copy of `w`."""
         return new_state(problem, w, cuts)
 
-    def seasoned(self, problem: Problem, state: DescentState, examples: int) -> None:
+    def count_as_epoch(self, problem: Problem, state: DescentState, examples: int) -> None:
         """Treat the weights as the result of an epoch, in the average and in the length of the next step."""
         state.count(examples // small_size(problem, self.batch_size))
 

@@ -21,7 +21,7 @@ grandparents.
 The recursions are those of `decoders`. Here they run over a batch.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
@@ -47,6 +47,7 @@ from widemargin.structures.flat import Counts, Flat, Numbers, Scores, leading, l
 from widemargin.structures.parts import Best, Sums
 
 Order = int | str
+NO_LABELS: IntVector = np.empty(0, dtype=np.int32)
 WITH_GRANDPARENTS = "grandsiblings"
 
 KINDS: dict[tuple[str, Order], int] = {
@@ -85,31 +86,38 @@ def sentence_of(scores: Scores, k: int, n_labels: int, kind: int) -> Sentence:
 @kernel
 def _choose_labels(labelled: FloatMatrix, arcs: FloatMatrix, labels: IntMatrix) -> None:
     """Write the score of each arc with its best label, the first in a tie, and that label."""
-    alone = labelled.shape[2] == 1
     for h in range(len(arcs)):
         for m in range(1, len(arcs)):
-            best = 0 if alone else highest(labelled[h, m])
+            best = highest(labelled[h, m])
             arcs[h, m], labels[h, m] = labelled[h, m, best], best
 
 
 @kernel
 def _best(
-    scores: Scores, kind: int, single_root: bool, n_labels: int, scratch: TreeScratch, outputs: IntVector
+    scores: Scores,
+    kind: int,
+    single_root: bool,
+    n_labels: int,
+    scratch: TreeScratch,
+    chosen: IntVector,
+    outputs: IntVector,
 ) -> None:
-    size, write = longest_of(scores.sizes) + 1, 0
-    room, names = np.empty(size * size), np.empty(size * size, dtype=np.int32)
+    write, read, n_scored = 0, 0, 1 if len(chosen) > 0 else n_labels
+    most = (longest_of(scores.sizes) + 1) ** 2 if n_scored > 1 else 0
+    room, names = np.empty(most), np.empty(most, dtype=np.int32)
     for k in range(len(scores.sizes)):
-        n = scores.sizes[k]
-        if n == 0:
-            continue
-        one, out = sentence_of(scores, k, n_labels, kind), outputs[write : write + n]
-        arcs = room[: (n + 1) ** 2].reshape(n + 1, n + 1)
-        labels = names[: (n + 1) ** 2].reshape(n + 1, n + 1)
-        _choose_labels(one.arcs, arcs, labels)
-        decode_tree(kind, arcs, one.siblings, one.grandparents, single_root, out, scratch)
-        for t in range(n):
-            out[t] = out[t] * n_labels + labels[out[t], t + 1]
-        write += n
+        n, n_arcs = scores.sizes[k], (scores.sizes[k] + 1) ** 2
+        one, out = sentence_of(scores, k, n_scored, kind), outputs[write : write + n]
+        arcs, labels = one.arcs.reshape(n_arcs), chosen[read : read + n_arcs]
+        if n_scored > 1:
+            arcs, labels = room[:n_arcs], names[:n_arcs]
+            _choose_labels(one.arcs, arcs.reshape(n + 1, n + 1), labels.reshape(n + 1, n + 1))
+        if n > 0:
+            square = arcs.reshape(n + 1, n + 1)
+            decode_tree(kind, square, one.siblings, one.grandparents, single_root, out, scratch)
+        for t in range(n if n_labels > 1 else 0):
+            out[t] = out[t] * n_labels + labels[out[t] * (n + 1) + t + 1]
+        write, read = write + n, read + n_arcs
 
 
 @kernel
@@ -245,6 +253,11 @@ class Dependencies(Flat):
         """How many kinds of triples are scored: siblings, and grandparents."""
         return max(self.kind - NON_PROJECTIVE, 0)
 
+    @property
+    def unlabelled(self) -> "Dependencies":
+        """Trees whose arcs have one label."""
+        return replace(self, n_labels=1)
+
     def n_own(self, sizes: LongVector) -> LongVector:
         """Labelled arcs and triples."""
         return (sizes + 1) ** 2 * (self.n_labels + self.n_triples * (sizes + 1))
@@ -261,10 +274,10 @@ class Dependencies(Flat):
         """Arcs, siblings and grandparents."""
         return Numbers(*_parts(sizes, self.kind, self.n_labels, outputs))
 
-    def best(self, scores: Scores) -> IntVector:
-        """The best trees."""
+    def best(self, scores: Scores, labels: IntVector = NO_LABELS) -> IntVector:
+        """The best trees; with the best `labels` of all arcs already chosen, scores are those of `unlabelled` trees."""
         outputs = np.empty(scores.sizes.sum(), dtype=np.int32)
-        _best(scores, *self._given(scores), outputs)
+        _best(scores, *self._given(scores), labels, outputs)
         return outputs
 
     def best_k(self, scores: Scores, k: int) -> Best:

@@ -14,8 +14,9 @@
 objective that needs more is refused before the run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property, partial
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -68,9 +69,28 @@ class PartExamples:
         self.structure, self.features, self.costs, self.gold = structure, features, costs, gold
         self.sizes = features.sizes
         self.n_examples, self.n_weights = len(self.sizes), features.n_weights
-        self.lengths = structure.lengths(self.sizes)
-        self._n_own, self._places = structure.n_own(self.sizes), boundaries(self.lengths)
-        self._most_own = int(self._n_own.max(initial=0))
+
+    # Predicting one example takes less time than working out what only training needs.
+    @cached_property
+    def lengths(self) -> LongVector:
+        """How many entries the outputs of each example have."""
+        lengths: LongVector = self.structure.lengths(self.sizes)
+        return lengths
+
+    @cached_property
+    def _places(self) -> LongVector:
+        """Where the gold outputs of each example begin."""
+        return boundaries(self.lengths)
+
+    @cached_property
+    def _n_own(self) -> LongVector:
+        """How many parts of its own each example has."""
+        n_own: LongVector = self.structure.n_own(self.sizes)
+        return n_own
+
+    @cached_property
+    def _most_own(self) -> int:
+        return int(self._n_own.max(initial=0))
 
     @cached_property
     def work(self) -> FloatVector | None:
@@ -148,25 +168,25 @@ class PartExamples:
         costs.fill(batch, np.ones(len(batch)), room)
         return room
 
-    def _pieces(self, batch: IntVector, most: int = MOST_SCORES) -> Iterator[slice]:
+    def _pieces(self, batch: IntVector, most: int = MOST_SCORES) -> list[slice]:
         if len(batch) == 1 or len(batch) * self._most_own <= most:  # the usual batch while training
-            yield slice(None)
-            return
-        yield from _slices(self._n_own[batch], most)
+            return [slice(None)]
+        return slices(self._n_own[batch], most)
 
 
-def _slices(n_own: LongVector, most: int) -> Iterator[slice]:
+def slices(n_own: LongVector, most: int) -> list[slice]:
     """Runs of examples with about `most` own parts together; a larger example is a run by itself."""
+    if len(n_own) == 1:
+        return [slice(None)]
     done = np.cumsum(n_own)
-    edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=-1))
-    for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        yield slice(begin, end)
+    edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=-1)).tolist()
+    return [slice(begin, end) for begin, end in pairwise(edges)]
 
 
 def best_outputs(structure: Any, features: Features, w: Any) -> Outputs:
     """The best outputs of all examples, end to end: all that prediction needs."""
     sizes, batch, found = features.sizes, np.arange(len(features.sizes), dtype=np.int32), []
-    for at in _slices(structure.n_own(sizes), MOST_SCORES) if len(sizes) > 1 else (slice(None),):
+    for at in slices(structure.n_own(sizes), MOST_SCORES):
         room = structure.room(sizes[at])
         room.own[:] = 0.0
         found.append(structure.best(features.scores(w, batch[at], room)))

@@ -168,8 +168,8 @@ def copy_own(padding: Padding, padded: FloatVector, starts: LongVector, own: Flo
 
 
 @kernel
-def add_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: FloatVector) -> None:
-    """Add each example's weight at the places of its parts in the padded array."""
+def visit_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: FloatVector, total: bool) -> None:
+    """Add each example's weight at the places of its parts in the padded array; or the `total` there to its weight."""
     for b in range(len(weights)):
         first, size, width, length = padding.firsts[b], padding.sizes[b], padding.widths[b], padding.runs[b]
         for p in range(parts.indptr[b], parts.indptr[b + 1]):
@@ -178,7 +178,11 @@ def add_parts(parts: Numbers, weights: FloatVector, padding: Padding, padded: Fl
                 run = number // length if number >= length else 0  # division is slow, and most often there is one run
                 i = run // width if run >= width else 0
                 at = padding.bases[b] + i * padding.outer + (run - i * width) * padding.inner
-                padded[at + number - run * length] += weights[b]
+                at += number - run * length
+                if total:
+                    weights[b] += padded[at]
+                else:
+                    padded[at] += weights[b]
 
 
 @kernel

@@ -12,7 +12,7 @@ from widemargin.tasks.base import Model
 from widemargin.tasks.calibration import CalibrationReport
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.estimator import Estimator, joinable
-from widemargin.text.inputs import drained
+from widemargin.text.inputs import drain
 
 M = TypeVar("M", bound=Model)
 A = TypeVar("A", bound=Answers)
@@ -89,7 +89,7 @@ class TokenEstimator(AnsweringEstimator[A], ProbableEstimator[A], NamedEstimator
     """An estimator that labels tokens, and hence marks spans."""
 
     def _read(self, values: Any) -> Any:
-        return drained(values, nested=True)
+        return drain(values, nested=True)
 
     def predict_proba(self, X: Any, constraints: Constraints | None = None) -> list[FloatMatrix]:
         """For each token of every sequence, the probability of each of the `classes_`, under the `constraints`.

@@ -134,7 +134,7 @@ class Probable(Model):
             )
 
 
-def tempered(weights: W, beta: float) -> W:
+def weights_at(weights: W, beta: float) -> W:
     """Weights times β: an array, or a named tuple of arrays and sparse rows."""
     if beta == 1.0:
         return weights

@@ -188,19 +188,19 @@ class Model(ABC):
         """The course of training, and the final weights."""
         if "solution" not in self.summary:
             raise WidemarginError("the model does not tell how it was trained")
-        return Solution.restored(self.w, self.summary["solution"])
+        return Solution.from_summary(self.w, self.summary["solution"])
 
     @property
     def course(self) -> Solution | None:
         """The course of training without weights, which a loaded model is slow to assemble; None if unknown."""
         found = self.summary.get("solution")
-        return None if found is None else Solution.restored(np.empty(0), found)
+        return None if found is None else Solution.from_summary(np.empty(0), found)
 
     # Its file.
 
-    @abstractmethod
-    def compacted(self) -> Self:
-        """The same model without features whose weights are all zero."""
+    def compact(self) -> Self:
+        """The same model without features whose weights are all zero; itself if features cannot be left out."""
+        return self
 
     @abstractmethod
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -216,14 +216,14 @@ class Model(ABC):
 
         A model that goes on learning keeps them: its solver may hold state for them.
         """
-        header, tensors = (self.compacted() if self.online is None else self)._description()
+        header, tensors = (self.compact() if self.online is None else self)._description()
         about = {"structure": self.kind, "labels": self.labels, **header, "summary": self.summary}
         if self.calibration is not None:
             about["calibration"] = self.calibration.described()
             if self.calibration.beta is not None:
                 about["beta"] = self.calibration.beta
         if self.online is not None:
-            about["online"], arrays = self.online.described()
+            about["online"], arrays = self.online.describe()
             tensors = tensors | {f"online.{name}": array for name, array in arrays.items()}
         return about, tensors
 
@@ -249,14 +249,25 @@ class Model(ABC):
             raise stored.place.error(f"predicts {header['structure']!r:.60}, not {cls.predicts}")
         calibrated = {"calibration": CALIBRATION, "beta": number(at_least=0)}
         stored.checked({**cls.fields, "summary": SUMMARY}, {**cls.perhaps, **calibrated})
-        model = stored.made(cls._restore, stored)
+        model = stored.build(cls._restore, stored)
         if "calibration" in header:
             model.calibration = Calibration.restored(header["calibration"], header.get("beta"))
         if "online" in header:
             from widemargin.core.online import Online  # seldom needed
 
-            model.online = Online.restored(stored.within("online"), model.sizes["weights"])
+            model.online = Online.restore(stored.within("online"), model.sizes["weights"])
         return model
+
+
+class VectorModel(Model):
+    """A model whose weights are one vector."""
+
+    weights: FloatVector
+
+    @property
+    def w(self) -> FloatVector:
+        """All weights."""
+        return self.weights
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

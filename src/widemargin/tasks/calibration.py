@@ -243,25 +243,25 @@ class Calibrated(ABC):
     calibration: Calibration | None
 
     @abstractmethod
-    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+    def judge(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The predictions for `X`, judged by `y`; leaves out kinds with no predictions."""
 
-    def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered | None:
+    def temper(self, X: Any, y: Any, n_threads: int = 1) -> Tempered | None:
         """The probabilities of labels for `X`, and which are right by `y`; None for models without them."""
         return None
 
     def calibrate(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
         """Fit the curves from margins to probabilities, and β, on labelled data not used for training."""
-        judged = self.judged(X, y, n_threads)
+        judged = self.judge(X, y, n_threads)
         if not judged:
             raise DataError("there is nothing to calibrate on: nothing is predicted for these data")
-        self.calibration = Calibration.fit(judged, self.tempered(X, y, n_threads))
+        self.calibration = Calibration.fit(judged, self.temper(X, y, n_threads))
         return self.calibration.report(judged)
 
     def judge_confidence(self, X: Any, y: Any, n_threads: int = 1) -> CalibrationReport:
         """How well confidence and truth agree on labelled data; empty if the model is not calibrated."""
         calibration = self.calibration or Calibration({})
-        return calibration.report(self.judged(X, y, n_threads))
+        return calibration.report(self.judge(X, y, n_threads))
 
     def curve(self, kind: Literal["labels", "spans"]) -> Sigmoid:
         """The curve from the margins of labels or spans to probabilities."""

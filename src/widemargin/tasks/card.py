@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from widemargin.core.solution import Solution
-from widemargin.report.record import certificate, dev_score, features, stopped, trained_on
-from widemargin.report.text import share, shown
+from widemargin.report.record import certificate, dev_score, features, stop_reason, trained_on
+from widemargin.report.text import printable, share
 from widemargin.tasks import kinds
 from widemargin.tasks.base import Model
 
@@ -37,7 +37,7 @@ def card(model: Model, name: str | None = None) -> str:
     for title, content in sections.items():
         if content:
             lines += ["", f"## {title}", "", *content]
-    return "\n".join(map(shown, lines)) + "\n"  # a line is one line, whatever the file holds
+    return "\n".join(map(printable, lines)) + "\n"  # a line is one line, whatever the file holds
 
 
 def _blank(item: str) -> str:
@@ -86,7 +86,7 @@ def _training(summary: Mapping[str, Any], course: Solution | None) -> Iterator[s
     if "trained_by" in summary:
         yield f"- Trained by: {summary['trained_by']}"
     if course is not None:
-        yield f"- Stopped: {stopped(course)}, {len(course.trace):,} epochs and {course.oracle_calls:,} oracle calls"
+        yield f"- Stopped: {stop_reason(course)}, {len(course.trace):,} epochs and {course.oracle_calls:,} oracle calls"
 
 
 def _certificate(course: Solution | None) -> Iterator[str]:

@@ -40,7 +40,7 @@ Taggers = Mapping[str, Fills]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled(Columns):
+class FilledColumns(Columns):
     """Columns as a model reads them; the `predicted` ones are filled in by its taggers, whatever was `given`."""
 
     predicted: tuple[str, ...] = ()
@@ -72,12 +72,12 @@ class _Filled(Mapping[str, Column]):
         return len(list(iter(self)))
 
 
-def settled(X: Columns, taggers: Taggers) -> Settled:
+def fill_columns(X: Columns, taggers: Taggers) -> FilledColumns:
     """The sentences with their columns filled in by taggers, each on first use."""
-    return Settled(_Filled(X, taggers), X.indptr, X.source, tuple(taggers), X)
+    return FilledColumns(_Filled(X, taggers), X.indptr, X.source, tuple(taggers), X)
 
 
-def right(X: Settled, name: str) -> tuple[int, int] | None:
+def count_right(X: FilledColumns, name: str) -> tuple[int, int] | None:
     """How many tokens have the given value in a predicted column, of how many; None if the column was not given."""
     if X.given is None or name not in X.given or is_blank(X.given, name):
         return None
@@ -115,7 +115,7 @@ def kind_of_taggers() -> Kind:
     return kind
 
 
-def described(taggers: Taggers) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+def describe_taggers(taggers: Taggers) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Taggers as a part of a JSON header and arrays; nothing if there are none."""
     headers: dict[str, Any] = {}
     tensors: dict[str, AnyArray] = {}
@@ -125,8 +125,8 @@ def described(taggers: Taggers) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     return ({"taggers": headers} if headers else {}), tensors
 
 
-def restored(stored: Stored, read: Sequence[str]) -> dict[str, Any]:
-    """The inverse of `described`, for a model that reads these columns."""
+def restore_taggers(stored: Stored, read: Sequence[str]) -> dict[str, Any]:
+    """The inverse of `describe_taggers`, for a model that reads these columns."""
     if "taggers" not in stored.header:
         return {}
     inside, kind = stored.within("taggers"), kind_of_taggers().model()

@@ -4,29 +4,29 @@ A document is a set of records, or a text whose mentions are the items and whose
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from widemargin._types import FloatVector
-from widemargin.clusterings import clusters_of
+from widemargin.clusterings import NAMES, clusters_of, conll_f1
 from widemargin.core.problem import predict
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText, Source
-from widemargin.tasks.base import Corpus, Model, Reading
-from widemargin.tasks.files import Reporter, alone_in_list, timed
+from widemargin.metrics import Score
+from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.tasks.base import Corpus, Reading, VectorModel
+from widemargin.tasks.files import Reporter, alone_in_list, time_call
 from widemargin.text.columns import split
 
 COLOURS = ("#1f5fa8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#0f766e", "#4d7c0f", "#a21caf", "#334155")
 """Colours of clusters on white."""
 
 
-class ClusteringModel(Model):
+class ClusteringModel(VectorModel):
     """A model that assigns the items of documents to clusters."""
-
-    weights: FloatVector
 
     @abstractmethod
     def examples(self, X: Any) -> Any:
@@ -42,10 +42,10 @@ class ClusteringReporter(Reporter):
 
     model: ClusteringModel
 
-    def timed(self, X: Any, n_threads: int, stage: str) -> tuple[list[list[int]], dict[str, float]]:
+    def timed_clusters(self, X: Any, n_threads: int, stage: str) -> tuple[list[list[int]], dict[str, float]]:
         """The predicted clusters, and the seconds of comparing items and of this `stage`, decoding."""
-        examples, comparing = timed("comparing", self.model.examples, X)
-        outputs, decoding = timed(stage, predict_clusters, examples, self.model.weights, n_threads)
+        examples, comparing = time_call("comparing", self.model.examples, X)
+        outputs, decoding = time_call(stage, predict_clusters, examples, self.model.weights, n_threads)
         return outputs, comparing | decoding
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
@@ -55,16 +55,26 @@ class ClusteringReporter(Reporter):
 
 def predict_clusters(examples: Any, w: FloatVector, n_threads: int = 1) -> list[list[int]]:
     """The predicted clusters of all documents, numbered from 0 in each by their first items."""
-    outputs = np.concatenate(predict(examples, w, n_threads))
+    return clusters_in(examples, np.concatenate(predict(examples, w, n_threads)))
+
+
+def clusters_in(examples: Any, outputs: Any) -> list[list[int]]:
+    """The clusters of all documents in the outputs of the structure."""
     return split(examples.trees(outputs).tolist(), examples.layout.items)
 
 
-def check_choices(parameters: Any, decoders: Collection[str], metrics: Collection[str]) -> None:
-    """Raise unless there are the decoder and the development score that parameters name."""
-    for name, known in (("decoder", decoders), ("dev_metric", metrics)):
-        value = getattr(parameters, name)
-        if value not in known:
-            raise WidemarginError(f"there is no {name} {value!r}; there are {', '.join(known)}")
+def evaluation_of_clusters(
+    scores: Mapping[str, Score],
+    main: str,
+    facts: list[tuple[str, str]],
+    seconds: dict[str, float],
+    losses: Mapping[str, float] | None = None,
+) -> Evaluation:
+    """All scores of clusters, and losses, as an evaluation whose `main` score is one of them."""
+    of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
+    results = {**of_scores, "conll_f1": conll_f1(scores), **(losses or {}), "by_score": plain(scores)}
+    tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
+    return Evaluation(results, main, facts, tables, seconds)
 
 
 def check_list(X: Any) -> None:

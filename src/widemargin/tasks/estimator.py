@@ -26,7 +26,7 @@ from widemargin.tasks.scikit_learn import Conforming
 from widemargin.tasks.stacking import block_numbers, checked_folds
 from widemargin.tasks.strongest import Learnt, of_label
 from widemargin.tasks.training import Compiled, Data, Warm, compare_solvers, train, train_path
-from widemargin.text.inputs import drained
+from widemargin.text.inputs import drain
 
 if TYPE_CHECKING:
     from widemargin.report.comparison import Comparison
@@ -75,7 +75,7 @@ class Estimator(Conforming, Generic[M]):
         data = self._data(X, y, sample_weight, dev)
         model, solution = self._train(data, callbacks, checkpoint=checkpoint, resume=resume)
         _warn(solution)
-        return self._fitted(model, solution)
+        return self._wrap(model, solution)
 
     def fit_stream(
         self,
@@ -105,7 +105,7 @@ class Estimator(Conforming, Generic[M]):
         data = Data(Stream(source, Reading(**reading), cache), None, dev=self._checked_dev(dev))
         model, solution = self._train(data, callbacks, checkpoint=checkpoint, resume=resume, compiling=compile_stream)
         _warn(solution)
-        return self._fitted(model, solution)
+        return self._wrap(model, solution)
 
     def _train(
         self, data: Data, callbacks: Sequence[Callback], *, compiling: Any = None, **options: Any
@@ -130,7 +130,7 @@ class Estimator(Conforming, Generic[M]):
         for _, solution in path:
             _warn(solution)
         return [
-            clone(self).set_params(C=model.summary["parameters"]["C"])._fitted(model, solution)
+            clone(self).set_params(C=model.summary["parameters"]["C"])._wrap(model, solution)
             for model, solution in path
         ]
 
@@ -163,7 +163,7 @@ class Estimator(Conforming, Generic[M]):
         """Wrap a trained model in a fitted estimator, with the training parameters that the model records."""
         names = cls._get_param_names()
         known = {name: value for name, value in model.summary["parameters"].items() if name in names}
-        return cls(**{**known, **given})._fitted(model)
+        return cls(**{**known, **given})._wrap(model)
 
     @property
     def solution_(self) -> Solution:
@@ -246,22 +246,22 @@ class Estimator(Conforming, Generic[M]):
 
     def _data(self, X: Any, y: Any, sample_weight: Any, dev: Any = None) -> Data:
         """The data given to `fit`, checked; iterators have become lists."""
-        return Data(*self._checked(self._read(X), self._read(y), drained(sample_weight)), self._checked_dev(dev))
+        return Data(*self._check_data(self._read(X), self._read(y), drain(sample_weight)), self._checked_dev(dev))
 
     def _checked_dev(self, dev: Any) -> tuple[Any, Any] | None:
         """Development data, checked; iterators have become lists."""
         if dev is None:
             return None
-        dev = tuple(drained(dev))
+        dev = tuple(drain(dev))
         if len(dev) != 2:
             raise DataError(f"dev must be a pair (X, y), not {len(dev)} things")
         return self._read(dev[0]), self._read(dev[1])
 
     def _read(self, values: Any) -> Any:
         """Inputs or outputs; iterators as lists."""
-        return drained(values)
+        return drain(values)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """The data given to `fit`, in the form that training takes."""
         return X, y, sample_weight
 
@@ -286,7 +286,7 @@ class Estimator(Conforming, Generic[M]):
         X = self._inputs(X)
         return getattr(self.model_, question)(X, *more, n_threads=count_threads(self.n_jobs), **options)
 
-    def _fitted(self, model: M, solution: Solution | None = None) -> Self:
+    def _wrap(self, model: M, solution: Solution | None = None) -> Self:
         self.model_: M = model
         self._solution, self.classes_ = solution, np.sort(model.labels)
         return self
@@ -296,7 +296,7 @@ class Estimator(Conforming, Generic[M]):
         from widemargin.tasks.training import train_piece  # seldom needed
 
         before = getattr(self, "model_", None)
-        return self._fitted(*train_piece(self._compile, self._parameters, before, data, classes))
+        return self._wrap(*train_piece(self._compile, self._parameters, before, data, classes))
 
 
 class NestedOutputs(list[Any]):

@@ -13,7 +13,7 @@ from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess, parse
 from widemargin.files.pieces import Cut, every_line, pieces
-from widemargin.files.raw import RawText, Source, shortened
+from widemargin.files.raw import RawText, Source, shorten
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.tasks.answers import AnswerLimits
@@ -45,6 +45,10 @@ class Reporter(ABC):
     """The unit of its speed: one of the sizes of a corpus."""
     drawn_as: ClassVar[str] = ".svg"
     """The suffix of files with drawings."""
+    asked: ClassVar[tuple[str, ...]] = ()
+    """The fields of a `Question` about its outputs: first the part to explain, then what to compare it with."""
+    ask_for: ClassVar[str] = ""
+    """What to ask for instead of anything else."""
     evaluation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that `evaluate` takes."""
     exports: ClassVar[Mapping[str, str]] = {}
@@ -63,9 +67,9 @@ class Reporter(ABC):
     @property
     def explains(self) -> bool:
         """Whether outputs can be explained."""
-        return type(self).explain is not Reporter.explain
+        return bool(self.asked)
 
-    def _unsupported(self, what: str) -> UnsupportedError:
+    def _refusal(self, what: str) -> UnsupportedError:
         return UnsupportedError(f"the model predicts {self.model.predicts}{what}")
 
     # With data at hand.
@@ -89,12 +93,12 @@ class Reporter(ABC):
 
     def read(self, path: Source, reading: Reading, *, gold: bool) -> Corpus:
         """A file as the model takes it, with its gold outputs or without."""
-        raise self._unsupported("; it is used from Python")
+        raise self._refusal("; it is used from Python")
 
     def check_reading(self, reading: Reading) -> None:
         """Raise if the user's choices do not apply to this kind of model."""
         if reading.tags is not None and not self.takes_tags:
-            raise self._unsupported("; --tags is about parsers")
+            raise self._refusal("; --tags is about parsers")
 
     def pieces(self, path: str, reading: Reading) -> Iterator[Piece]:
         """A file for prediction, piece by piece; all at once if it is a folder or cannot be cut."""
@@ -113,16 +117,16 @@ class Reporter(ABC):
     def constraints(self, corpus: Corpus, limits: AnswerLimits) -> Constraints | None:
         """The command line's constraints on the inputs of a file, or None."""
         if any(limits):
-            raise self._unsupported(", to which these constraints do not apply")
+            raise self._refusal(", to which these constraints do not apply")
         return None
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """The text of a file with these outputs in it."""
-        raise self._unsupported("; it is used from Python")
+        raise self._refusal("; it is used from Python")
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
         """The outputs as a picture: an SVG file or a web page (`drawn_as`), or lines for a terminal."""
-        raise self._unsupported(", which cannot be drawn")
+        raise self._refusal(", which cannot be drawn")
 
     # About the model.
 
@@ -141,13 +145,24 @@ class Reporter(ABC):
 
     def alone(self, corpus: Corpus, number: int) -> Corpus:
         """The corpus reduced to one input; `number` counts from 1."""
-        raise self._unsupported("; it cannot explain them")
+        raise self._refusal("; it cannot explain them")
 
     def explain(self, X: Any, question: Question) -> Explanation:
-        """Explain the prediction for the only input of `X`."""
-        raise self._unsupported("; it cannot explain them")
+        """Explain the prediction for the only input of `X`; raise if it has no parts like those in the question."""
+        if not self.explains:
+            raise self._refusal("; it cannot explain them")
+        given = [name for name, value in question._asdict().items() if value is not None]
+        if not set(given) <= set(self.asked):
+            raise self._refusal(f"; ask for {self.ask_for}")
+        if given and self.asked[0] not in given:
+            raise WidemarginError(f"--explain compares one part with one other: give a --{self.asked[0]}, too")
+        return self.answer(X, question)
 
-    def unused(self, corpus: Corpus) -> list[str]:
+    def answer(self, X: Any, question: Question) -> Explanation:
+        """The explanation for a question that has only the fields in `asked`; without any, that of all parts."""
+        raise NotImplementedError
+
+    def unused_columns(self, corpus: Corpus) -> list[str]:
         """The columns of the training data that no feature looks at, though they hold something."""
         return []
 
@@ -159,9 +174,9 @@ class Reporter(ABC):
         """A picture of the model for a terminal, as lines; empty if there is none."""
         return []
 
-    def exported(self, suffix: str) -> bytes:
+    def export(self, suffix: str) -> bytes:
         """The contents of a file in one of the other formats, `exports`."""
-        raise self._unsupported("; it cannot be written in other formats")
+        raise self._refusal("; it cannot be written in other formats")
 
 
 class SentenceReporter(Reporter):
@@ -176,7 +191,7 @@ class SentenceReporter(Reporter):
         """Cut between two sequences."""
         return cut_tokens(head, reading)
 
-    def unused(self, corpus: Corpus) -> list[str]:
+    def unused_columns(self, corpus: Corpus) -> list[str]:
         """All columns but those that features look at, labels, `NOT_DESCRIPTIONS`, and columns with a single value."""
         X: Columns = corpus.X
         known = [X[name] for name in (*self.model.columns_read, corpus.about.get("label")) if name in X]
@@ -251,7 +266,7 @@ class Files(ABC):
         """The kind of model to learn from a file: the only one, unless a task with several says otherwise."""
         return kinds[0]
 
-    def predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
+    def read_predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
         """A file of predictions for the inputs of `gold`."""
         return self.read(path, reading, gold.about, gold=True, **own)
 
@@ -269,7 +284,7 @@ class Files(ABC):
                 raise DataError(f"there are {predicted.size[what]} {what}, but {count} in the gold file")
 
     @abstractmethod
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """How well the outputs in two files about the same inputs agree."""
 
 
@@ -295,7 +310,7 @@ def open_tokens(
     if names is None and chosen == about.get("format") == "conll":
         before: Sequence[str] = about.get("columns") or []
         # A file without labels lacks one column.
-        names = before if raw.judged("is like", lambda: len(before) - _width(raw) in (0, 1)) else None
+        names = before if raw.judge_once("is like", lambda: len(before) - _width(raw) in (0, 1)) else None
     return Opened(parse(raw, chosen, names, **(options or {}).get(chosen, {})), chosen)
 
 
@@ -328,7 +343,7 @@ def check_same_words(gold: Document, predicted: Document) -> None:
         for t, (one, other) in enumerate(zip(right, words, strict=False)):
             if one != other:
                 raise DataError(
-                    f"{predicted.place(i, t)}: the word is {shortened(other)!r}, but {shortened(one)!r} in "
+                    f"{predicted.place(i, t)}: the word is {shorten(other)!r}, but {shorten(one)!r} in "
                     f"{gold.place(i, t)}"
                 )
         raise DataError(
@@ -340,7 +355,7 @@ def check_same_words(gold: Document, predicted: Document) -> None:
         )
 
 
-def timed(stage: str, predict: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, dict[str, float]]:
+def time_call(stage: str, predict: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, dict[str, float]]:
     """The result of a call, and its seconds under the name of a `stage`."""
     begin = perf_counter()
     found = predict(*arguments, **options)

@@ -35,7 +35,7 @@ def latent_loop(compiled: "Compiled[Any]", parameters: Any, before: Any = None) 
         n_restarts=parameters.n_restarts,
         completion=parameters.completion,
         rounds=Rounds(most=parameters.max_rounds, tol=parameters.round_tol, self_paced=parameters.self_paced),
-        init=_given(compiled, parameters) if before is None else weights_for(compiled, before),
+        init=_beginning(compiled, parameters) if before is None else weights_for(compiled, before),
     )
 
 
@@ -60,7 +60,7 @@ def latent_path(
 def first_round(compiled: "Compiled[Any]", parameters: Any, plan: "Plan") -> "Compiled[Any]":
     """The same data with the first completions as gold: a convex problem."""
     latent: Any = compiled.examples
-    first = begin(latent, _given(compiled, parameters), np.random.default_rng(plan.seed), plan.n_threads)
+    first = begin(latent, _beginning(compiled, parameters), np.random.default_rng(plan.seed), plan.n_threads)
     return replace(compiled, examples=latent.completed(first))
 
 
@@ -68,10 +68,10 @@ def on_the_way(
     problem: Problem, solver: Solver, compiled: "Compiled[Any]", parameters: Any, rng: np.random.Generator
 ) -> Problem:
     """The problem with examples that are completed at every visit."""
-    return completing(problem, solver, _given(compiled, parameters), rng)
+    return completing(problem, solver, _beginning(compiled, parameters), rng)
 
 
-def _given(compiled: "Compiled[Any]", parameters: Any) -> Any:
+def _beginning(compiled: "Compiled[Any]", parameters: Any) -> Any:
     """The start of training for `core.rounds.begin`: a name, weights, or completions."""
     init = parameters.init
     if isinstance(init, str):

@@ -8,11 +8,14 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from math import isfinite
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 from widemargin.core import Loss, Penalty
+from widemargin.core.checks import Range
 from widemargin.errors import WidemarginError
+from widemargin.text import KEY_BITS
 
 if TYPE_CHECKING:
     from widemargin.core.objective import Objective
@@ -41,6 +44,9 @@ def parameter(
     metavar: str | None = None,
     in_python: str = "",
     on_command_line: str = "",
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
     **more: Any,
 ) -> Any:
     """A field with a description.
@@ -53,15 +59,20 @@ def parameter(
     given_as : how to write its value on the command line, if its type does not say (`cli.options.GIVEN_AS`)
     metavar : the placeholder for its value in the help of the command line
     in_python, on_command_line : text to add in only one of the two places
+    least, above, most : the range of a number: `least` or more, more than `above`, and at most `most`
     more : options of `dataclasses.field`
     """
     texts = {"text": text, "in_python": in_python, "on_command_line": on_command_line}
-    return field(
-        default=default, metadata={**texts, "option": option, "given_as": given_as, "metavar": metavar}, **more
-    )
+    form = {"option": option, "given_as": given_as, "metavar": metavar}
+    return field(default=default, metadata={**texts, **form, "range": Range(least, above, most)}, **more)
 
 
-def changed(of: Any, name: str, default: Any) -> Any:
+def table_bits(default: int) -> Any:
+    """The field `hash_bits` of tasks whose features share one table (`text.roles`)."""
+    return parameter(default, "All features share 2^N weights.", metavar="N", least=1, most=KEY_BITS)
+
+
+def with_default(of: Any, name: str, default: Any) -> Any:
     """The field `name` of the dataclass `of`, with another default."""
     return field(default=default, metadata=of.__dataclass_fields__[name].metadata)
 
@@ -121,7 +132,7 @@ class Parameters:
         -1, "Threads for decoding; -1 uses all cores. The result does not depend on it.", option="--jobs"
     )
     random_state: int | None = parameter(
-        0, "The same seed gives the same result.", in_python="None draws a fresh one.", option="--seed", given_as="seed"
+        0, "The same seed gives the same result.", in_python="None draws a fresh one.", option="--seed", least=0
     )
     cut_memory: float = parameter(1024.0, "Megabytes for the cuts that a dual solver keeps.", option="--memory")
     warm_start: bool = parameter(
@@ -144,23 +155,38 @@ PLAIN: dict[str, tuple[Any, str]] = {
     "Mapping": (Mapping, "a dict"),
 }
 """For each declared type, the types that values may have, and their name in messages."""
+NUMBERS = ("int", "float")
 
 
-def check_types(parameters: Any) -> None:
-    """Raise an error about the first parameter whose value does not fit its declared type.
+def check_parameters(parameters: Any) -> None:
+    """Raise an error about the first parameter whose value does not fit its declared type, choices or range.
 
-    Code that uses the values checks ranges and names; the look-up of solvers lists their names. A flag may be a number,
-    and numbers may be NumPy's.
+    The look-up of solvers lists their names, and code that uses the values checks what a single value cannot tell. A
+    flag may be a number, and numbers may be NumPy's.
     """
     for each in fields(parameters):
-        given, kinds = getattr(parameters, each.name), _alternatives(each.type)
+        given = getattr(parameters, each.name)
         value = given.item() if getattr(given, "ndim", None) == 0 and hasattr(given, "item") else given
-        endless = isinstance(value, int) and value.bit_length() > MOST_BITS
-        if each.name != "solver" and (endless or not any(_fits(value, kind) for kind in kinds)):
-            raise WidemarginError(f"{each.name} must be {' or '.join(map(_in_words, kinds))}, not {value!r:.60}")
-    seed = parameters.random_state
-    if seed is not None and seed < 0:
-        raise WidemarginError(f"random_state must be a whole number of at least 0, or None, not {seed}")
+        choices, kinds, limits = _choices(each.type), _alternatives(each.type), each.metadata.get("range", Range())
+        if choices:
+            fits = any(type(value) is type(one) and value == one for one in choices)
+        else:
+            endless = isinstance(value, int) and value.bit_length() > MOST_BITS
+            fits = each.name == "solver" or (not endless and any(_fits(value, kind, limits) for kind in kinds))
+        if not fits:
+            wanted = list(map(repr, choices)) or [_in_words(kind, limits) for kind in kinds]
+            spelt = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
+            raise WidemarginError(f"{each.name} must be {spelt}, not {value!r:.60}")
+
+
+def _choices(kind: Any) -> list[Any]:
+    """All values of a declared type; empty if it is not a choice between values, or None."""
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    if get_origin(kind) in (UnionType, Union):
+        parts = [[None] if each is NoneType else _choices(each) for each in get_args(kind)]
+        return [value for part in parts for value in part] if all(parts) else []
+    return []
 
 
 def _alternatives(kind: Any) -> list[str]:
@@ -174,21 +200,28 @@ def _alternatives(kind: Any) -> list[str]:
     return [str(kind) if get_origin(kind) else kind.__name__]
 
 
-def _fits(value: Any, name: str) -> bool:
+def _fits(value: Any, name: str, limits: Range) -> bool:
     outer = name.partition("[")[0].rpartition(".")[2]
     if outer in PLAIN:
-        return isinstance(value, PLAIN[outer][0])
+        return isinstance(value, PLAIN[outer][0]) and (outer not in NUMBERS or _is_within(value, limits))
     if outer == "Sequence":
-        listed = isinstance(value, Iterable) and not isinstance(value, bytes | Mapping)
+        listed = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
         return listed and ("str" not in name or all(isinstance(each, str) for each in value))
     return name == "Any" or not isinstance(value, str | int | float | list | tuple)  # the class checks the rest
 
 
-def _in_words(name: str) -> str:
+def _is_within(value: float, limits: Range) -> bool:
+    """Whether a number is in the range of a parameter; neither truth values nor ∞ are in one with limits."""
+    return limits == Range() or (limits.holds(value) and isfinite(value) and not isinstance(value, bool))
+
+
+def _in_words(name: str, limits: Range) -> str:
+    """A type for messages, with the range of its numbers."""
     outer = name.partition("[")[0].rpartition(".")[2]
     if outer == "Sequence":
         return "a list of texts" if "str" in name else "a list"
-    return PLAIN[outer][1] if outer in PLAIN else f"an object of the type {name}"
+    words = PLAIN[outer][1] if outer in PLAIN else f"an object of the type {name}"
+    return f"{words}{limits}" if outer in NUMBERS else words
 
 
 def documented(model: type) -> Callable[[type[T]], type[T]]:
@@ -231,12 +264,12 @@ def text_of(cls: Any, parameter: "Field[Any]", where: str) -> str:
 
 
 def _description(cls: Any, parameter: "Field[Any]") -> list[str]:
-    default = "" if parameter.default is MISSING else f", default={_spelt_default(parameter.default)}"
+    default = "" if parameter.default is MISSING else f", default={_spell_default(parameter.default)}"
     text = textwrap.fill(text_of(cls, parameter, "in_python"), WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
     return [f"{parameter.name} : {spelt_type(parameter.type)}{default}", text]
 
 
-def _spelt_default(value: Any) -> str:
+def _spell_default(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
@@ -300,7 +333,9 @@ class TokenParameters(Parameters):
         given_as="clusters",
         metavar="NAME=FILE",
     )
-    min_count: int = parameter(1, "Leave out features rarer than this in the training data.", given_as="whole number")
+    min_count: int = parameter(
+        1, "Leave out features rarer than this in the training data.", given_as="whole number", least=0
+    )
     hash_bits: int | None = parameter(None, "Hash features into 2^N rows instead of keeping their names.", metavar="N")
 
 
@@ -355,4 +390,5 @@ class TreeParameters(Parameters):
         5,
         "Jack-knifing: each of this many parts of the sentences is tagged by a tagger that learnt from the others.",
         metavar="N",
+        least=2,
     )

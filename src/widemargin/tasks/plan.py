@@ -18,7 +18,7 @@ from widemargin.core.stop import Stop
 from widemargin.errors import WidemarginError
 from widemargin.objectives import OBJECTIVES
 from widemargin.solvers import named_solver
-from widemargin.tasks.parameters import PRESETS, Parameters, Preset, check_types
+from widemargin.tasks.parameters import PRESETS, Parameters, Preset, check_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Plan:
     @classmethod
     def of(cls, parameters: Parameters) -> "Plan":
         """Resolve parameters; raise if one of them is invalid."""
-        check_types(parameters)
+        check_parameters(parameters)
         solver, objective = solver_and_objective(parameters)
         smooth = objective.kind == "smooth"
         C = parameters.C

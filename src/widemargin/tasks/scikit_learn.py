@@ -112,26 +112,26 @@ class Conforming:
     # As scikit-learn shows its own estimators.
 
     def __repr__(self) -> str:
-        return repr(_shown(self))
+        return repr(_twin_of(self))
 
     def __dir__(self) -> Iterable[str]:
         return [name for name in super().__dir__() if hasattr(self, name)]  # hides what `available_if` hides
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         """The estimator as notebooks show it."""
-        found: dict[str, str] = _shown(self)._repr_mimebundle_(**options)
+        found: dict[str, str] = _twin_of(self)._repr_mimebundle_(**options)
         return found
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        return _shown(self)._repr_html_
+        return _twin_of(self)._repr_html_
 
     def _get_params_html(self, *args: Any, **options: Any) -> Any:
         """The table of parameters that notebooks show in a pipeline."""
-        return _shown(self)._get_params_html(*args, **options)
+        return _twin_of(self)._get_params_html(*args, **options)
 
     def _get_fitted_attr_html(self, *args: Any, **options: Any) -> Any:
-        return _shown(self)._get_fitted_attr_html(*args, **options)
+        return _twin_of(self)._get_fitted_attr_html(*args, **options)
 
 
 @cache
@@ -142,7 +142,7 @@ def _twin(cls: Any) -> Any:
     return type(cls.__name__, (BaseEstimator, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
-def _shown(estimator: Any) -> Any:
+def _twin_of(estimator: Any) -> Any:
     """The same estimator as an instance of scikit-learn's base class, which its code for showing needs."""
     cls: Any = type(estimator)
     twin = object.__new__(_twin(cls))

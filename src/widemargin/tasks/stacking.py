@@ -21,7 +21,7 @@ from widemargin._types import IntVector, LongVector
 from widemargin.core.loop import name_run
 from widemargin.core.stop import Callback
 from widemargin.errors import DataError, WidemarginError
-from widemargin.tasks.carried import Fills, blanks, check_filled, is_blank, kind_of_taggers, settled
+from widemargin.tasks.carried import Fills, blanks, check_filled, fill_columns, is_blank, kind_of_taggers
 from widemargin.tasks.parameters import TAGS, TreeParameters
 from widemargin.tasks.training import Data, train
 from widemargin.text.columns import Column, Columns, Notation
@@ -148,7 +148,7 @@ def tagged(
     """
     check_tags(parameters)
     if isinstance(X, Retagged):
-        return Tagged(X, None if dev is None else settled(dev, X.taggers), X.taggers, [])
+        return Tagged(X, None if dev is None else fill_columns(dev, X.taggers), X.taggers, [])
     tags = [name for name in read if name != "word"]
     for name in tags:
         check_filled(X, name, FILL, everywhere=False)
@@ -165,7 +165,9 @@ def tagged(
         name_run("the parser", told)
     taggers = {name: tagger for name, (tagger, _) in by_name.items()}
     columns = {"word": X["word"], **{name: column for name, (_, column) in by_name.items()}}
-    return Tagged(Columns(columns, X.indptr, X.source), None if dev is None else settled(dev, taggers), taggers, [])
+    return Tagged(
+        Columns(columns, X.indptr, X.source), None if dev is None else fill_columns(dev, taggers), taggers, []
+    )
 
 
 def learn_tags(parameters: TreeParameters, X: Columns, name: str, told: Sequence[Callback] = ()) -> tuple[Any, Column]:

@@ -108,10 +108,10 @@ def label_parts(weights: Any, labels: Sequence[str], chosen: Sequence[int], top:
     return {
         "transitions": Part(
             "Transitions",
-            strongest(masked(weights.transition, pairs_with(chosen, len(labels))), top, pair_name(labels)),
+            strongest(mask_weights(weights.transition, pairs_with(chosen, len(labels))), top, pair_name(labels)),
         ),
-        "begin": Part("First label", strongest(masked(weights.begin, one), top, labels.__getitem__)),
-        "end": Part("Last label", strongest(masked(weights.end, one), top, labels.__getitem__)),
+        "begin": Part("First label", strongest(mask_weights(weights.begin, one), top, labels.__getitem__)),
+        "end": Part("Last label", strongest(mask_weights(weights.end, one), top, labels.__getitem__)),
     }
 
 
@@ -127,7 +127,7 @@ def pairs_with(chosen: Sequence[int], n: int) -> BoolMatrix:
     return concerned
 
 
-def masked(weights: FloatMatrix, mask: BoolMatrix | BoolVector) -> FloatVector:
+def mask_weights(weights: FloatMatrix, mask: BoolMatrix | BoolVector) -> FloatVector:
     """The weights as one vector, 0 where the mask is not set."""
     return (weights if mask.all() else np.where(mask, weights, 0.0)).ravel()
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from widemargin._types import AnyArray, BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.problem import predict
-from widemargin.core.sparse import Rows, boundaries, compressed, expanded, taken
+from widemargin.core.sparse import Rows, boundaries, compressed, expanded, take_rows
 from widemargin.core.stored import Stored, packed_rows
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.examples import Partial, WithBestK, WithHull, WithSums, WithThrough, WithWorst
@@ -58,7 +58,7 @@ class LabelWeights:
     """Weights as named arrays: those of features, and `shared` weights of pairs of labels, first and last labels.
 
     Classes of weights are named tuples with a field `shared`, so that kernels can take them. Trained weights of
-    features are mostly zero. In `thinned` weights, sparse rows `thin_x` (a row per feature) replace the array `x`,
+    features are mostly zero. In `thin` weights, sparse rows `thin_x` (a row per feature) replace the array `x`,
     which is then empty. They take a fraction of the memory and of the time to sum.
     """
 
@@ -85,7 +85,7 @@ class LabelWeights:
         """The weights of last labels."""
         return self.shared[-self.n_labels :]
 
-    def thinned(self) -> Self:
+    def thin(self) -> Self:
         """The same weights with sparse rows; a row with few zeros is stored whole."""
         weights, changed = cast("Any", self), dict[str, Any]()
         for name, part in weights._asdict().items():
@@ -103,18 +103,22 @@ class LabelWeights:
             found.append(part if thin is None or len(part) else expanded(thin, part.shape[1]))
         return np.concatenate([part.ravel() for part in found])
 
-    def limited(self, pairs: BoolMatrix, begins: BoolVector, ends: BoolVector) -> Self:
+    def limit(self, pairs: BoolMatrix, begins: BoolVector, ends: BoolVector) -> Self:
         """The weights with −∞ for all but these pairs of labels, first labels and last labels."""
         weights: Any = self
-        return weights._replace(shared=np.where(joined(pairs, begins, ends), self.shared, -np.inf))
+        return weights._replace(shared=np.where(join_weights(pairs, begins, ends), self.shared, -np.inf))
 
     def reorder(self, codes: LongVector, axes: Mapping[str, Sequence[LongVector]]) -> Self:
         """The weights in the order of other labels and features: `axes` has their `tasks.warm.places`, by array."""
-        from widemargin.tasks.warm import moved  # seldom needed
+        from widemargin.tasks.warm import reorder_axes  # seldom needed
 
         weights: Any = self
-        shared = joined(moved(self.transition, codes, codes), moved(self.begin, codes), moved(self.end, codes))
-        return weights._replace(shared=shared, **{name: moved(getattr(self, name), *axes[name]) for name in axes})
+        shared = join_weights(
+            reorder_axes(self.transition, codes, codes), reorder_axes(self.begin, codes), reorder_axes(self.end, codes)
+        )
+        return weights._replace(
+            shared=shared, **{name: reorder_axes(getattr(self, name), *axes[name]) for name in axes}
+        )
 
     def tensors(self) -> dict[str, AnyArray]:
         """The arrays of a model file: dense ones, then sparse rows."""
@@ -175,7 +179,7 @@ class LabelShape(ABC):
                 found[name], thin[name] = np.empty((0, *shape[1:])), shape
             elif name == "shared":
                 of_labels = {"transition": (n, n), "begin": (n,), "end": (n,)}
-                found[name] = joined(
+                found[name] = join_weights(
                     *(stored.tensor(f"weights.{part}", np.float64, of_labels[part]) for part in of_labels)
                 )
             else:
@@ -184,7 +188,7 @@ class LabelShape(ABC):
         return self.weights(**found)
 
 
-def joined(transition: AnyArray, begin: AnyArray, end: AnyArray) -> AnyArray:
+def join_weights(transition: AnyArray, begin: AnyArray, end: AnyArray) -> AnyArray:
     """Values of pairs of labels (row by row), of first labels and of last labels, as one vector."""
     return np.concatenate([transition.ravel(), begin, end])
 
@@ -212,7 +216,7 @@ class Constrained(ABC, Generic[E]):
         self.starting = {type_: self._starting(type_) for type_ in constraints.at_most_one}
         self.allowed = self._allowed(examples.lengths.tolist())
         self.examples: E = examples.within(examples.bounds_of(self.indptr, self.allowed))
-        self.weights = weights.limited(*self._neighbours())
+        self.weights = weights.limit(*self._neighbours())
 
     @abstractmethod
     def spans(self, codes: IntVector) -> list[Span]:
@@ -342,7 +346,7 @@ class LabelCounts:
     def _of_groups(self, places: LongVector, groups: IntVector | LongVector, n_groups: int) -> FloatMatrix:
         used = self.useful[places]
         numbers = self.truth[places[used]]
-        found = taken(self.shares, numbers)
+        found = take_rows(self.shares, numbers)
         at = np.repeat(groups[used].astype(np.int64), self.sizes[numbers]) * self.n_labels + found.indices
         counts: FloatMatrix = np.bincount(at, found.values, n_groups * self.n_labels).astype(np.float64)
         return counts.reshape(n_groups, self.n_labels)

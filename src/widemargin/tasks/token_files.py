@@ -17,7 +17,15 @@ from widemargin.files.formats import FORMATS, guess
 from widemargin.files.jsonlines import LABEL_KEYS
 from widemargin.files.pieces import Cut, pieces
 from widemargin.files.raw import RawText, Source
-from widemargin.metrics import Scores, confused, counted, quotient, scores_of_pairs, sequences_right, span_counts
+from widemargin.metrics import (
+    Scores,
+    confusion_counts,
+    quotient,
+    scores_from_counts,
+    scores_of_pairs,
+    sequences_right,
+    span_counts,
+)
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
 from widemargin.tasks.answers import AnswerLimits
@@ -33,13 +41,13 @@ from widemargin.tasks.files import (
     known_columns,
     open_tokens,
     size_of,
-    timed,
+    time_call,
 )
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import VALUED, Column, Columns, Notation
 from widemargin.text.labels import as_sequences
-from widemargin.text.partial import are_partial, known_runs, spelt
+from widemargin.text.partial import are_partial, known_runs, spell_labels
 from widemargin.text.spans import is_bio
 from widemargin.text.spans import spans as spans_in
 from widemargin.text.template_sets import spelt_out
@@ -63,8 +71,8 @@ class TokenReporter(SentenceReporter, TallyReporter):
     def count(self, X: Any, y: Any, n_threads: int, **options: Any) -> Tally:
         """Counts of right and wrong labels and spans."""
         model = self.model
-        examples, extracting = timed("features", model.examples, X)
-        parts, decoding = timed("decoding", predict, examples, model.decoded_with, n_threads)
+        examples, extracting = time_call("features", model.examples, X)
+        parts, decoding = time_call("decoding", predict, examples, model.decoded_with, n_threads)
         predicted = model.names_of(np.concatenate(parts), boundaries(examples.lengths))
         return Tally(label_counts(model.gold_names(X, y), predicted, model.names_given), extracting | decoding)
 
@@ -91,7 +99,7 @@ class TokenReporter(SentenceReporter, TallyReporter):
             return None
         known = {str(label): label for label in self.model.labels_given}
         return Constraints(
-            allowed=_allowed(limits, corpus.document, known),
+            allowed=_allowed_labels(limits, corpus.document, known),
             forbidden=[_pair(text, known) for text in limits.forbid],
             bio=limits.bio,
             at_most_one=limits.at_most_one,
@@ -150,9 +158,9 @@ class TokenFiles(Files):
             return Likeness.NONE
         return Likeness.POSSIBLE if reading.label is None else Likeness.CERTAIN
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Scores of labels, and of spans if the labels mark any."""
-        right = [spelt(labels) for labels in as_sequences(gold.X, gold.y)]
+        right = [spell_labels(labels) for labels in as_sequences(gold.X, gold.y)]
         found = predicted.X.sequences(predicted.about["label"])
         known = sorted({label for labels in (*right, *found) for label in labels if isinstance(label, str)})
         return counted_evaluation(label_counts(right, found, known), known, {}, {})
@@ -193,7 +201,9 @@ def read_tokens(
     return Corpus(X, replace(X[label], notation=notation), found, size_of(X, "sequences"), document)
 
 
-def _allowed(limits: AnswerLimits, document: Document, known: dict[str, Any]) -> list[list[set[Any] | None]] | None:
+def _allowed_labels(
+    limits: AnswerLimits, document: Document, known: dict[str, Any]
+) -> list[list[set[Any] | None]] | None:
     """The labels that both columns permit at each position."""
     cuts = [
         [_cells(document, column, i, cells, known, separator) for i, cells in enumerate(sequences)]
@@ -246,7 +256,7 @@ def label_counts(
     counts[UNKNOWN] = sum(label is None for labels in gold for label in labels)
     if are_partial(gold):
         gold, predicted = known_runs(gold, predicted)
-    counts |= Counter({(PAIR, *pair): count for pair, count in confused(gold, predicted).items()})
+    counts |= Counter({(PAIR, *pair): count for pair, count in confusion_counts(gold, predicted).items()})
     if is_bio({*(label for labels in gold for label in labels), *known}):
         for what, found in zip(
             SPANS, span_counts(list(map(spans_in, gold)), list(map(spans_in, predicted))), strict=True
@@ -266,9 +276,9 @@ def counted_evaluation(
         counts[label] += count
     spans = is_bio({*counts, *known})
     of_spans = ({key[1]: count for key, count in found.items() if key[0] == what} for what in SPANS)
-    scores: Scores = counted(*of_spans) if spans else scores_of_pairs(pairs)
+    scores: Scores = scores_from_counts(*of_spans) if spans else scores_of_pairs(pairs)
     right = quotient(sum(count for (g, p), count in pairs.items() if g == p), sum(pairs.values()))
-    confused = _confusions(pairs)
+    confusions = _confusions(pairs)
     unseen = {label: counts[label] for label in sorted(counts.keys() - set(known))}
     results = {
         "accuracy": right,
@@ -276,7 +286,7 @@ def counted_evaluation(
         "scored": "spans" if spans else "labels",
         **overall(scores.micro),
         "by_type": plain(scores.by_label),
-        "confusions": confused,
+        "confusions": confusions,
         "unseen_labels": unseen,
         **({"not_scored": unknown} if unknown else {}),
         **({"calibration": dict(calibration)} if calibration else {}),
@@ -291,8 +301,8 @@ def counted_evaluation(
         facts.append(("expected calibration error", errors))
     heading, of = ("Spans by type", "type") if spans else ("Tokens by label", "label")
     tables = [score_table(heading, of, by_support(scores.by_label), MOST_TYPES)]
-    if confused:
-        rows = [[each["gold"], each["predicted"], f"{each['count']:,}"] for each in confused]
+    if confusions:
+        rows = [[each["gold"], each["predicted"], f"{each['count']:,}"] for each in confusions]
         tables.append(Table("Most frequent confusions", ["gold", "predicted", "tokens"], rows))
     if unseen:
         rows = [[name, f"{count:,}"] for name, count in unseen.items()]

@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from widemargin._threads import count_threads
-from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
+from widemargin._types import BoolVector, IntVector, LongVector
 from widemargin.core.checks import checked_weights
-from widemargin.core.problem import predict
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import boundaries
 from widemargin.core.stop import Score
 from widemargin.metrics import check_metric, quotient
 from widemargin.tasks.parameters import TokenParameters
 from widemargin.tasks.token_examples import LabelShape, PartialTokens, TokenExamples
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import split
 from widemargin.text.extractor import Extractor
-from widemargin.text.inputs import check_templates, choose_extractor, prepared
+from widemargin.text.inputs import check_templates, choose_extractor, prepare
 from widemargin.text.partial import COLLECTIONS, are_partial, known_runs, known_tokens
-from widemargin.text.spans import ENDS, STARTS, marks_spans, parsed
+from widemargin.text.spans import ENDS, STARTS, marks_spans, parse_label
 
 if TYPE_CHECKING:
     from widemargin.tasks.warm import Matched
@@ -46,7 +44,7 @@ def extractor_for(parameters: TokenParameters, data: Data, after: Any = None) ->
         )
     else:
         extractor = after.extractor
-    X = prepared(data.X, extractor)
+    X = prepare(data.X, extractor)
     check_templates(extractor, X, data.y)
     return extractor, X
 
@@ -81,7 +79,7 @@ def assemble(
 def _model(
     make: Callable[..., M], shape: LabelShape, unknown: dict[str, Any], solution: Solution, summary: dict[str, Any]
 ) -> M:
-    return make(weights=shape.parts(solution.w).thinned(), summary=summary | unknown)
+    return make(weights=shape.parts(solution.w).thin(), summary=summary | unknown)
 
 
 def match(model: Any, codes: LongVector, axes: Mapping[str, Sequence[LongVector]], *more: LongVector) -> "Matched":
@@ -100,12 +98,7 @@ def dev_score(
     metric: str, examples: TokenExamples, names: Sequence[Any], gold: Sequence[Sequence[Any]], n_jobs: int | None
 ) -> Score:
     """The development score as a function of the weights; outputs are codes with these `names`."""
-    measure, n_threads = code_scorer(metric, names, examples.indptr, gold), count_threads(n_jobs)
-
-    def score(w: FloatVector) -> float:
-        return measure(np.concatenate(predict(examples, w, n_threads)))
-
-    return score
+    return score_of_outputs(examples, n_jobs, code_scorer(metric, names, examples.indptr, gold))
 
 
 def metric_for(chosen: str, labels: Sequence[Any]) -> str:
@@ -190,7 +183,7 @@ class _Marks(NamedTuple):
 
     @classmethod
     def of(cls, names: Sequence[str], indptr: LongVector) -> "_Marks":
-        marks = [parsed(name) for name in names]
+        marks = [parse_label(name) for name in names]
         types = {type_: k for k, type_ in enumerate(dict.fromkeys(type_ for _, type_ in marks))}
         return cls(
             np.array([prefix != "O" for prefix, _ in marks]),

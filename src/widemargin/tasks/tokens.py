@@ -19,8 +19,8 @@ from widemargin.tasks.answers import (
     Ranked,
     SureSpan,
     checked_k,
-    tempered,
     together,
+    weights_at,
 )
 from widemargin.tasks.calibration import Ahead, Tempered
 from widemargin.tasks.constraints import Constraints, check_possible
@@ -28,7 +28,7 @@ from widemargin.tasks.strongest import by_name_and_label
 from widemargin.tasks.token_examples import Constrained, E
 from widemargin.text.columns import split
 from widemargin.text.labels import as_sequences
-from widemargin.text.partial import labels_in, spelt
+from widemargin.text.partial import labels_in, spell_labels
 from widemargin.text.spans import Span
 
 
@@ -88,7 +88,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         """Inputs as examples to be decoded."""
 
     @abstractmethod
-    def constrained(self, examples: E, constraints: Constraints) -> Constrained[E]:
+    def constrain(self, examples: E, constraints: Constraints) -> Constrained[E]:
         """The examples under constraints."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class TokenModel(Answers, Probable, Generic[E]):
         """
         if constraints is not None:
             examples = self.examples(X)
-            return self.constrained(examples, constraints).decode(n_threads), boundaries(examples.lengths)
+            return self.constrain(examples, constraints).decode(n_threads), boundaries(examples.lengths)
         predictor = self.predictor
         found = predictor.looked_up(X)
         ends = share_ends(found.indptr, predictor.token_work, n_threads)
@@ -174,7 +174,7 @@ class TokenModel(Answers, Probable, Generic[E]):
     ) -> list[list[Ranked]]:
         """The `k` best outputs for every sequence, best first; fewer if fewer exist."""
         k = checked_k(k)
-        examples, weights = self.limited(X, constraints, "alternatives")
+        examples, weights = self.with_constraints(X, constraints, "alternatives")
         parts = in_shares(examples, lambda batch: examples.decode_best(weights, batch, k), n_threads)
         batch, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
         scores = examples.scores(weights, batch, codes)
@@ -202,20 +202,20 @@ class TokenModel(Answers, Probable, Generic[E]):
             parts.append(self.confident(X, n_threads, constraints))
         return together(*parts)
 
-    def limited(self, X: Any, constraints: Constraints | None, what: str) -> tuple[E, Any]:
+    def with_constraints(self, X: Any, constraints: Constraints | None, what: str) -> tuple[E, Any]:
         """Examples and weights that contain the constraints; raise if `what` cannot be found under them."""
         examples = self.examples(X)
         if constraints is None:
             return examples, self.decoded_with
-        constrained = self.constrained(examples, constraints)
+        constrained = self.constrain(examples, constraints)
         constrained.check_by_parts(what)
         return constrained.examples, constrained.weights
 
-    def compared(
+    def best_with_marginals(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
     ) -> tuple[E, IntVector, FloatMatrix]:
         """The constrained examples, their best codes, and their max-marginals."""
-        examples, weights = self.limited(X, constraints, "margins")
+        examples, weights = self.with_constraints(X, constraints, "margins")
 
         def decode(batch: IntVector) -> tuple[IntVector, FloatMatrix]:
             codes = examples.decode(weights, batch)
@@ -228,7 +228,7 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     def max_marginals(self, X: Any, n_threads: int = 1) -> list[FloatMatrix]:
         """For each position of every sequence, or for each candidate span, the best score with each of the `labels`."""
-        examples, _, best = self.compared(X, n_threads)
+        examples, _, best = self.best_with_marginals(X, n_threads)
         return np.split(best, examples.part_boundaries[1:-1])
 
     def probabilities(
@@ -236,8 +236,8 @@ class TokenModel(Answers, Probable, Generic[E]):
     ) -> tuple[E, list[FloatMatrix]]:
         """The constrained examples, and the probabilities of the parts of each, a row per part."""
         beta = self.beta
-        examples, weights = self.limited(X, constraints, "probabilities")
-        return examples, self._probabilities(examples, tempered(weights, beta), n_threads)
+        examples, weights = self.with_constraints(X, constraints, "probabilities")
+        return examples, self._probabilities(examples, weights_at(weights, beta), n_threads)
 
     def _probabilities(self, examples: E, weights: Any, n_threads: int) -> list[FloatMatrix]:
         def ask(batch: IntVector) -> FloatMatrix:
@@ -265,16 +265,16 @@ class TokenModel(Answers, Probable, Generic[E]):
         """The codes of the outputs with the least expected error, end to end: the most probable code of each token."""
         return np.concatenate([*probabilities, np.empty((0, len(self.labels)))]).argmax(axis=1).astype(np.int32)
 
-    def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
+    def temper(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
         """The probabilities of the labels of all tokens, and which are right."""
         examples, number = self.examples(X), self.label_numbers
         right = np.zeros((int(examples.lengths.sum()), len(self.labels)), dtype=bool)
-        cells = (cell for cells in self.learnt_labels(X, y) for cell in spelt(cells))
+        cells = (cell for cells in self.learnt_labels(X, y) for cell in spell_labels(cells))
         for row, cell in zip(right, cells, strict=True):
             row[[number[name] for name in labels_in(cell) if name in number]] = True
 
         def probabilities(beta: float) -> FloatMatrix:
-            parts = self._probabilities(examples, tempered(self.decoded_with, beta), n_threads)
+            parts = self._probabilities(examples, weights_at(self.decoded_with, beta), n_threads)
             return np.concatenate(self.of_tokens(examples, parts))
 
         return Tempered(probabilities, right)
@@ -317,7 +317,7 @@ class TokenModel(Answers, Probable, Generic[E]):
 
     def gold_names(self, X: Any, y: Any) -> list[list[Any]]:
         """The right labels of tokens, as strings; None where they are unknown."""
-        return [spelt(labels) for labels in self.gold_labels(X, y)]
+        return [spell_labels(labels) for labels in self.gold_labels(X, y)]
 
     def names_of(self, codes: IntVector, indptr: LongVector) -> list[list[str]]:
         """The labels of tokens that codes stand for, as strings."""

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from widemargin._threads import count_threads
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
 from widemargin.core.loop import fit
 from widemargin.core.online import learn
-from widemargin.core.problem import Problem
+from widemargin.core.problem import Problem, predict
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback, Score
@@ -73,6 +74,12 @@ class Compiled(Generic[M]):
     piecewise: bool = False
     completions: Callable[[Any], Outputs] | None = None
     matched: "Callable[[M], Matched] | None" = None
+
+
+def score_of_outputs(examples: Examples, n_jobs: int | None, measure: Callable[[Any], float]) -> Score:
+    """A development score as a function of the weights: the `measure` of all outputs, end to end."""
+    n_threads = count_threads(n_jobs)
+    return lambda w: measure(np.concatenate(predict(examples, w, n_threads)))
 
 
 @dataclass
@@ -216,7 +223,7 @@ def _run(
     **options: Any,
 ) -> Trained:
     problem = plan.problem(compiled.examples, compiled.sample_weight)
-    if compiled.examples.n_examples and not len(problem.weighted):
+    if compiled.examples.n_examples and not len(problem.weighted_examples):
         raise DataError("every example has the weight 0, so there is nothing to learn from")
     options |= {"stop": plan.stop, "callbacks": callbacks, "seed": plan.seed}
     return loop(problem, plan.solver, score=compiled.score, **options)

@@ -13,7 +13,7 @@ from widemargin.report.evaluation import Evaluation
 from widemargin.report.svg import page
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.carried import Settled, right
+from widemargin.tasks.carried import FilledColumns, count_right
 from widemargin.tasks.files import SentenceReporter, open_tokens, size_of
 from widemargin.tasks.trees import TreeModel
 from widemargin.text.columns import Column, Columns
@@ -52,16 +52,16 @@ class TreeReporter(SentenceReporter):
         options = {"brackets": {"strip_functions": not self.model.about.get("keep_functions")}}
         split = True if reading.split is None else reading.split
         document, format_ = open_tokens(path, reading._replace(split=split), self.model.about, options)
-        X = self.model.with_columns(document.columns, reading.tags, document.raw.judged)
+        X = self.model.with_columns(document.columns, reading.tags, document.raw.judge_once)
         y = self.gold(document) if gold else None
         return Corpus(X, y, {"format": format_}, size_of(X, "sentences"), document)
 
-    def tag_counts(self, X: Settled) -> Counter[Any]:
+    def tag_counts(self, X: FilledColumns) -> Counter[Any]:
         """How many tags the model has predicted, how many of them have a given tag, and how many equal it."""
         counts: Counter[Any] = Counter()
         for name in X.predicted:
             counts[PREDICTED, name] = X.n_tokens
-            both = right(X, name)
+            both = count_right(X, name)
             if both is not None:
                 counts[RIGHT_TAGS, name], counts[GIVEN_TAGS, name] = both
         return counts
@@ -91,12 +91,12 @@ class TreeReporter(SentenceReporter):
         drawn = self.drawings(corpus, outputs, terminal=terminal)
         return "".join(line + "\n" for lines in drawn for line in [*lines, ""]) if terminal else page(drawn)
 
-    def unused(self, corpus: Corpus) -> list[str]:
+    def unused_columns(self, corpus: Corpus) -> list[str]:
         """The columns of its training data that no feature looks at, though they hold something.
 
         A model with taggers reads words alone by design, so it lists none.
         """
-        return [] if self.model.taggers else super().unused(corpus)
+        return [] if self.model.taggers else super().unused_columns(corpus)
 
     def warm_up(self) -> None:
         """Parse two tokens, so that loading compiled kernels does not count as parsing."""

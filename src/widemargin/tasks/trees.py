@@ -19,21 +19,21 @@ from widemargin.core.header import Fields, names, whole
 from widemargin.core.problem import in_shares, predict
 from widemargin.core.solution import Solution
 from widemargin.core.stored import Stored
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.tasks.answers import Probable
-from widemargin.tasks.base import Model
+from widemargin.tasks.base import VectorModel
 from widemargin.tasks.carried import (
     TAGGERS,
-    Settled,
+    FilledColumns,
     Taggers,
     check_filled,
-    described,
+    describe_taggers,
+    fill_columns,
     is_blank,
-    restored,
-    settled,
+    restore_taggers,
 )
+from widemargin.text import KEY_BITS
 from widemargin.text.columns import Columns
-from widemargin.text.roles import KEY_BITS
 
 TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
@@ -42,19 +42,12 @@ UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that
 
 
 def judge_alone(what: str, judge: Callable[[], Any]) -> Any:
-    """Judge sentences that are not a piece of a file; the counterpart of `RawText.judged`."""
+    """Judge sentences that are not a piece of a file; the counterpart of `RawText.judge_once`."""
     return judge()
 
 
-class HashedModel(Model):
-    """A model whose features are hashed into one table of weights."""
-
-    weights: FloatVector
-
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
+class HashedModel(VectorModel):
+    """A model whose features are hashed into one table of weights; they stay, used or not."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -66,11 +59,7 @@ class HashedModel(Model):
             "non-zero weights": int(np.count_nonzero(self.weights)),
         }
 
-    def compacted(self) -> Self:
-        """The model itself: hashed features stay, used or not."""
-        return self
-
-    def trained(self, solution: Solution, summary: dict[str, Any]) -> Self:
+    def with_solution(self, solution: Solution, summary: dict[str, Any]) -> Self:
         """The same model with the weights of a solution."""
         model: Any = self  # a dataclass, which has these two fields
         trained: Self = replace(model, weights=solution.w, summary=summary)
@@ -167,22 +156,22 @@ class TreeModel(HashedModel, Probable):
             for words, each in zip(columns.sequences("word"), found, strict=True)
         ]
 
-    def with_columns(self, X: Any, tags: str | None = None, judged: Judged = judge_alone) -> Settled:
+    def with_columns(self, X: Any, tags: str | None = None, judged: Judged = judge_alone) -> FilledColumns:
         """Sentences with all columns that the model reads: tags are its own, or those `given` in `X`.
 
         Given tags must exist. Without a column `pos`, they come from another column of the format. `X` may be a piece
-        of a file; `judged` then decides once for the whole file (`RawText.judged`).
+        of a file; `judged` then decides once for the whole file (`RawText.judge_once`).
         """
-        if isinstance(X, Settled):
+        if isinstance(X, FilledColumns):
             return X
         columns = self.columns(X)
-        found = settled(columns, {} if tags == "given" else self.taggers)
+        found = fill_columns(columns, {} if tags == "given" else self.taggers)
         if not columns.n_tokens:
             return found  # without tokens, there may be no columns
         read = [name for name in self.columns_read if name not in (*found.predicted, "word")]
         if "pos" in read and "pos" not in columns:
             pos = columns[judged("tags", partial(_tag_column, columns))]
-            found = settled(Columns({**columns.by_name, "pos": pos}, columns.indptr, columns.source), {})
+            found = fill_columns(Columns({**columns.by_name, "pos": pos}, columns.indptr, columns.source), {})
         remedy = "leave out --tags given, and the model fills it in" if self.taggers else UNTAGGED
         for name in read:
             check = partial(check_filled, found, name, remedy, everywhere=name in self.filled)
@@ -194,12 +183,12 @@ class TreeModel(HashedModel, Probable):
 
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         header, tensors = super()._description()
-        taggers, carried = described(self.taggers)
+        taggers, carried = describe_taggers(self.taggers)
         return header | taggers | ({"filled": list(self.filled)} if self.filled else {}), tensors | carried
 
     def with_carried(self, stored: Stored) -> Self:
         """The model with the taggers of its file."""
-        self.taggers, self.filled = restored(stored, self.columns_read), stored.header.get("filled", ())
+        self.taggers, self.filled = restore_taggers(stored, self.columns_read), stored.header.get("filled", ())
         return self
 
 
@@ -213,13 +202,6 @@ def _tag_column(X: Columns) -> str:
 
 HASH_BITS = whole(at_least=1, at_most=KEY_BITS)
 """The size of a table, as a power of 2, in the header of a model file."""
-
-
-def checked_bits(hash_bits: Any) -> int:
-    """Return `hash_bits`, the size of a table as a power of 2, or raise an error."""
-    if isinstance(hash_bits, bool) or not isinstance(hash_bits, int | np.integer) or not 1 <= hash_bits <= KEY_BITS:
-        raise WidemarginError(f"hash_bits must be a whole number from 1 to {KEY_BITS}, not {hash_bits!r}")
-    return int(hash_bits)
 
 
 def stored_weights(stored: Stored, n_weights: int) -> FloatVector:

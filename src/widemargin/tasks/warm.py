@@ -26,7 +26,7 @@ from widemargin.core.cut_store import Renumbering
 from widemargin.core.examples import OnDisk
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
-from widemargin.core.solver import Carried, Solver
+from widemargin.core.solver import Solver, WarmStart
 from widemargin.errors import WidemarginError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def remember(compiled: Any, problem: Problem, solver: Solver, solution: Solution
     )
 
 
-def _kept_cuts(cuts: Carried, before: Remembered, compiled: Any, problem: Problem) -> Carried | None:
+def _kept_cuts(cuts: WarmStart, before: Remembered, compiled: Any, problem: Problem) -> WarmStart | None:
     """The cuts of examples that the last run had, too; None if there are no such examples."""
     matched = compiled.matched(before.model)
     free = defaultdict(list)
@@ -108,7 +108,7 @@ def _kept_cuts(cuts: Carried, before: Remembered, compiled: Any, problem: Proble
     factors[new_blocks] = np.divide(problem.c[new_blocks], was, out=np.zeros(len(was)), where=was > 0)
     if before.slacks is not None and before.C == problem.C:
         seen[new_blocks] = np.where((problem.c[new_blocks] == was) & (was > 0), before.slacks[old_blocks], np.nan)
-    return cuts.renumbered(Renumbering(blocks, weights, problem.n_weights, factors, seen))
+    return cuts.renumber(Renumbering(blocks, weights, problem.n_weights, factors, seen))
 
 
 def _sizes(problem: Problem) -> LongVector:
@@ -157,10 +157,10 @@ def places(new: Sequence[Any], old: Sequence[Any]) -> LongVector:
     return np.array([place.pop(name, -1) for name in new], dtype=np.int64)
 
 
-def moved(numbers: AnyArray, *axes: LongVector) -> AnyArray:
+def reorder_axes(numbers: AnyArray, *axes: LongVector) -> AnyArray:
     """The numbers with each axis in a new order, given by `places`; −1 for entries without a place.
 
-    >>> moved(np.array([[1, 2], [3, 4]]), np.array([1, -1]), np.array([1, 0])).tolist()
+    >>> reorder_axes(np.array([[1, 2], [3, 4]]), np.array([1, -1]), np.array([1, 0])).tolist()
     [[4, 3], [-1, -1]]
     """
     for axis, order in enumerate(axes):

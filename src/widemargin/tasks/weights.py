@@ -11,13 +11,13 @@ from widemargin.core.header import Fields, whole
 from widemargin.core.stored import Stored
 from widemargin.report.evaluation import Evaluation
 from widemargin.report.text import share
-from widemargin.tasks.base import Model
-from widemargin.tasks.files import Reporter, timed
+from widemargin.tasks.base import VectorModel
+from widemargin.tasks.files import Reporter, time_call
 from widemargin.tasks.strongest import Part, strongest
 
 
 @dataclass
-class WeightsModel(Model):
+class WeightsModel(VectorModel):
     """A vector of weights, and whatever the `fields` of its header name: attributes that JSON can hold."""
 
     fields: ClassVar[Fields] = {}
@@ -27,18 +27,9 @@ class WeightsModel(Model):
     weights: FloatVector
 
     @property
-    def w(self) -> FloatVector:
-        """All weights."""
-        return self.weights
-
-    @property
     def sizes(self) -> dict[str, int]:
         """The number of weights."""
         return {"labels": len(self.labels), "features": 0, "weights": len(self.weights)}
-
-    def compacted(self) -> Self:
-        """The same model: a weight of zero cannot be left out without knowing what weights are for."""
-        return self
 
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         # Nothing else in the file tells the number of weights, so the header states it for a check of the array.
@@ -59,7 +50,7 @@ class WeightsReporter(Reporter):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """The share of outputs that equal the gold ones."""
-        outputs, seconds = timed("decoding", self.model.predict, X, n_threads)
+        outputs, seconds = time_call("decoding", self.model.predict, X, n_threads)
         right = float(np.mean([output == gold for output, gold in zip(outputs, y, strict=True)]))
         return Evaluation({"accuracy": right}, "accuracy", [("accuracy", share(right))], [], seconds)
 

@@ -58,7 +58,7 @@ def check_solver(
         if threading.current_thread() is threading.main_thread() and _ctrl_c_is_free():
             for calls in (1, 2):
                 with suppress(KeyboardInterrupt):  # nothing may have been learnt yet
-                    watched.fit(stop, seed, _CtrlC(calls))
+                    watched.fit(stop, seed, _Interrupter(calls))
                 watched.inspect(f"{_of(solver, problem)}, interrupted")
 
 
@@ -114,7 +114,7 @@ class _Inspector(Callback):
             self.dual = dual
 
 
-class _CtrlC(Callback):
+class _Interrupter(Callback):
     """Presses Ctrl-C once, before the given oracle call."""
 
     def __init__(self, calls: int) -> None:

@@ -81,7 +81,7 @@ def check_structure(
     if examples.exact:
         gold_row: Row = (0.0, *NOTHING)
         for (k, scale), rows in decoded.items():
-            missed = _missed(examples, draws[k], batch, scale)
+            missed = _excess(examples, draws[k], batch, scale)
             for i, row, known, excess in zip(batch, rows, seen, missed, strict=True):
                 _check_maximum(i, row, [gold_row, *known], draws[k], scale, excess)
     if isinstance(examples, KBest):
@@ -175,7 +175,7 @@ def _decode(examples: Examples, w: FloatVector, batch: IntVector, scale: float) 
     return steady(ask, w, batch, f"decode with error_scale={scale}")
 
 
-def _missed(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> FloatVector:
+def _excess(examples: Examples, w: FloatVector, batch: IntVector, scale: float) -> FloatVector:
     """Bounds on how much more other outputs may score; 0 unless decoding may be cut short."""
     if not isinstance(examples, Bounded):
         return np.zeros(len(batch))

@@ -14,8 +14,8 @@ from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, In
 from widemargin.core.sparse import Rows, binary, boundaries, stack
 from widemargin.core.stored import Stored, packed_strings
 from widemargin.text.alphabet import FeatureCounts, by_count
-from widemargin.text.columns import numbered
-from widemargin.text.extractor import FeatureRows, counts_of, new_numbers, renumbered, selected
+from widemargin.text.columns import number_values
+from widemargin.text.extractor import FeatureRows, counts_of, new_numbers, renumber, select_names
 from widemargin.text.hashing import hash_strings
 
 
@@ -28,12 +28,12 @@ class Coded(NamedTuple):
     @classmethod
     def of(cls, answers: Sequence[str | None]) -> "Coded":
         """The distinct answers, numbered; None is no answer."""
-        codes, names = numbered(answers)
+        codes, names = number_values(answers)
         if None not in names:
             return cls(codes, [str(name) for name in names])
         nothing = names.index(None)
-        renumbered = np.array([-1 if k == nothing else k - (k > nothing) for k in range(len(names))], dtype=np.int32)
-        return cls(renumbered[codes], [name for name in names if name is not None])
+        numbers = np.array([-1 if k == nothing else k - (k > nothing) for k in range(len(names))], dtype=np.int32)
+        return cls(numbers[codes], [name for name in names if name is not None])
 
     def at(self, places: AnyArray) -> "Coded":
         """The answers at these places."""
@@ -49,7 +49,7 @@ class Coded(NamedTuple):
         return np.isin(self.codes, wanted)
 
 
-def crossed(*parts: Coded) -> Coded:
+def cross(*parts: Coded) -> Coded:
     """Several answers as one, ``a/b``; none if any of them is missing."""
     codes, names = parts[0].codes.astype(np.int64), [[name] for name in parts[0].names]
     absent = codes < 0
@@ -109,7 +109,7 @@ class ColumnExtractor:
         names, counts = self.names(), counts_of(features.rows, self.n_features)
         order = by_count(hash_strings(names), counts)
         self.number = {names[k]: number for number, k in enumerate(order.tolist())}
-        return features._replace(rows=renumbered(features.rows, new_numbers(order, len(names))))
+        return features._replace(rows=renumber(features.rows, new_numbers(order, len(names))))
 
     def survey(self, X: Sequence[Compared]) -> list[FeatureCounts]:
         """The features of a part of the training data and how often they occur."""
@@ -127,7 +127,7 @@ class ColumnExtractor:
 
     def keep(self, used: BoolVector) -> "ColumnExtractor":
         """An extractor of the `used` features only."""
-        return ColumnExtractor(selected(self.names(), used))
+        return ColumnExtractor(select_names(self.names(), used))
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """The names."""

@@ -59,7 +59,7 @@ class Column:
         >>> Column.of(["to", "be", "or", "not", "to", "be"]).codes.tolist()
         [0, 1, 2, 3, 0, 1]
         """
-        codes, values = numbered(strings if isinstance(strings, Sequence) else list(strings))
+        codes, values = number_values(strings if isinstance(strings, Sequence) else list(strings))
         return cls(codes, values)
 
     def strings(self) -> list[str]:
@@ -143,10 +143,10 @@ class Columns:
         return split(self.strings(name), self.indptr)
 
 
-def numbered(values: Sequence[T]) -> tuple[IntVector, list[T]]:
+def number_values(values: Sequence[T]) -> tuple[IntVector, list[T]]:
     """A code per value, and the distinct values in order of appearance, computed at the speed of C.
 
-    >>> numbered(["b", "a", "b"])
+    >>> number_values(["b", "a", "b"])
     (array([0, 1, 0], dtype=int32), ['b', 'a'])
     """
     distinct = list(dict.fromkeys(values))

@@ -203,7 +203,7 @@ class NumberedFeatures(Extractor):
             return features
         orders = self.settle([counts_of(*each) for each in zip(features.groups, sizes, strict=True)])
         numbers = map(new_numbers, orders, sizes)
-        return FeatureRows(features.indptr, *map(renumbered, features.groups, numbers))
+        return FeatureRows(features.indptr, *map(renumber, features.groups, numbers))
 
     def settle(self, counts: Sequence[LongVector]) -> list[LongVector]:
         """Number the features by their counts, and forget rare ones; return their numbers so far, in the new order."""
@@ -323,7 +323,7 @@ def new_numbers(order: LongVector, size: int) -> IntVector:
     return numbers
 
 
-def renumbered(rows: Rows, numbers: IntVector) -> Rows:
+def renumber(rows: Rows, numbers: IntVector) -> Rows:
     """The rows with every index replaced by its new number, without entries whose number is −1."""
     if (numbers >= 0).all():
         indices = rows.indices
@@ -348,6 +348,6 @@ def stored_alphabet(stored: Stored, name: str) -> Alphabet:
     return alphabet
 
 
-def selected(names: Sequence[str], used: BoolVector) -> list[str]:
+def select_names(names: Sequence[str], used: BoolVector) -> list[str]:
     """The names of the used features."""
     return [name for name, wanted in zip(names, used.tolist(), strict=True) if wanted]

@@ -34,7 +34,7 @@ def _plus(a: np.uint64, b: np.uint64) -> np.uint64:
 
 
 @kernel
-def _mixed(key: np.uint64) -> np.uint64:
+def _mix(key: np.uint64) -> np.uint64:
     """`mix` for one key."""
     for multiplier in MULTIPLIERS:
         key = _times(key ^ (key >> SHIFT), multiplier)
@@ -43,9 +43,9 @@ def _mixed(key: np.uint64) -> np.uint64:
 
 
 @kernel
-def combined(key: np.uint64, other: np.uint64) -> np.uint64:
+def combine_pair(key: np.uint64, other: np.uint64) -> np.uint64:
     """`combine` for one pair."""
-    return _mixed(_times(key, PRIME) ^ other)
+    return _mix(_times(key, PRIME) ^ other)
 
 
 @kernel
@@ -62,11 +62,11 @@ def hash_pieces(text: ByteVector, lengths: LongVector) -> KeyVector:
             left -= begins_character
             place = at - begin
             if place == n_factors:
-                factors[place] = _mixed(np.uint64(place + 1)) | ONE
+                factors[place] = _mix(np.uint64(place + 1)) | ONE
                 n_factors += 1
             total = _plus(total, _times(np.uint64(text[at]) + ONE, factors[place]))
             at += 1
-        keys[i] = _mixed(total)
+        keys[i] = _mix(total)
     return keys
 
 
@@ -101,12 +101,12 @@ def combine(keys: KeyVector, others: KeyVector) -> KeyVector:
     return mix(keys * PRIME ^ others)
 
 
-def rolled(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:
+def roll_keys(keys: KeyVector, indptr: LongVector, longest: int) -> Iterator[tuple[LongVector, KeyVector]]:
     """For every length up to `longest`, where runs of that many keys begin, and a key for each run.
 
     Runs do not reach across the sequences that begin at `indptr`.
 
-    >>> for starts, runs in rolled(hash_strings(["a", "b", "a", "b"]), np.array([0, 2, 4]), longest=3):
+    >>> for starts, runs in roll_keys(hash_strings(["a", "b", "a", "b"]), np.array([0, 2, 4]), longest=3):
     ...     print(starts.tolist(), len(set(runs.tolist())))
     [0, 1, 2, 3] 2
     [0, 2] 1

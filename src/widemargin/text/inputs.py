@@ -48,13 +48,13 @@ def choose_extractor(
     return RecordExtractor(min_count=min_count, hash_bits=hash_bits)
 
 
-def prepared(X: Any, extractor: Extractor) -> Any:
+def prepare(X: Any, extractor: Extractor) -> Any:
     """`X` in the form that the extractor takes, checked."""
     if isinstance(extractor, TemplateExtractor):
         return as_columns(X)
     if isinstance(X, Columns):
         raise DataError("this model was trained on ready-made features; tokens in columns cannot be used with it")
-    return _checked(X)
+    return _check_sequences(X)
 
 
 def check_templates(extractor: Extractor, X: Any, y: Any) -> None:
@@ -90,7 +90,7 @@ def as_columns(X: Columns | Sequence[Sequence[Any]]) -> Columns:
     """
     if isinstance(X, Columns):
         return X
-    sequences = _checked(X)
+    sequences = _check_sequences(X)
     indptr = places(sequences)
     flat = list(chain.from_iterable(sequences))
     kinds = set(map(type, flat))
@@ -116,7 +116,9 @@ def as_tagged(X: Any) -> Columns:
     if isinstance(X, Columns):
         return X
     # A tuple may also be a sentence of two words.
-    if not all(isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], str) for pair in _checked(X)):
+    if not all(
+        isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], str) for pair in _check_sequences(X)
+    ):
         return as_columns(X)
     for i, (words, tags) in enumerate(X):
         if len(words) != len(tags):
@@ -135,18 +137,18 @@ def _is_token(token: Any, names: Sequence[str]) -> bool:
     return isinstance(token, Mapping) and all(isinstance(token.get(name), str) for name in names)
 
 
-def drained(values: Any, *, nested: bool = False) -> Any:
+def drain(values: Any, *, nested: bool = False) -> Any:
     """The values of a generator or another iterator, which can be read only once, as a list; all else as it is.
 
     With `nested`, iterators in a list are read as well.
 
-    >>> drained(iter("ab")), drained([iter("ab"), "c"], nested=True)
+    >>> drain(iter("ab")), drain([iter("ab"), "c"], nested=True)
     (['a', 'b'], [['a', 'b'], 'c'])
     """
     if isinstance(values, Iterator):
         values = list(values)
     if nested and isinstance(values, list) and any(issubclass(kind, Iterator) for kind in set(map(type, values))):
-        return [drained(each) for each in values]
+        return [drain(each) for each in values]
     return values
 
 
@@ -155,7 +157,7 @@ def is_frame(values: Any) -> bool:
     return not isinstance(values, Columns) and hasattr(values, "columns") and hasattr(values, "shape")
 
 
-def _checked(X: Any) -> Any:
+def _check_sequences(X: Any) -> Any:
     if type(X) is list and set(map(type, X)) <= {list, tuple}:
         return X  # the usual case, checked quickly
     if isinstance(X, str | bytes | Mapping) or not (hasattr(X, "__len__") or _is_matrix(X)):
@@ -196,7 +198,7 @@ def _first_position(X: Any) -> Any:
     """The first position of the first sequence that has one; a matrix itself if sequences are matrices; or None."""
     if isinstance(X, Columns):
         return None
-    for sequence in _checked(X):
+    for sequence in _check_sequences(X):
         if _is_matrix(sequence) and len(sequence.shape) == 2:
             return sequence
         if _length(sequence):

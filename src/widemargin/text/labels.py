@@ -77,13 +77,13 @@ def _labels_of(counts: Sequence[tuple[Cell, int]], known: Sequence[Any]) -> list
             found[label] = found.get(label, 0) + (count if isinstance(cell, str | int) else 0)
     if not found and not known:
         raise DataError("there is no labelled position to learn from")
-    return joined(known, by_frequency(found))
+    return join_labels(known, by_frequency(found))
 
 
-def joined(known: Sequence[Any], more: Iterable[Any]) -> list[Any]:
+def join_labels(known: Sequence[Any], more: Iterable[Any]) -> list[Any]:
     """The known labels, followed by the new ones.
 
-    >>> joined(["b", "a"], ["a", "c"])
+    >>> join_labels(["b", "a"], ["a", "c"])
     ['b', 'a', 'c']
     """
     labels = list(dict.fromkeys([*known, *more]))
@@ -100,7 +100,7 @@ def fixed_labels(classes: list[Any] | None, known: Sequence[Any], *, fixed: bool
         return list(known) if fixed else None
     if not set(known) <= set(classes) or (fixed and len(classes) > len(known)):
         raise DataError("the classes are others than those of the first call")
-    return joined(known, classes)
+    return join_labels(known, classes)
 
 
 def by_frequency(counts: Mapping[Any, int]) -> list[Any]:

@@ -35,7 +35,7 @@ class Lexicon:
     >>> lexicon = Lexicon(["New York", "York"])
     >>> from widemargin.text.hashing import rolled
     >>> words = Words.of(np.array([0, 3]), hash_strings(["in", "new", "york"]))
-    >>> [(starts[lexicon.holds(runs)].tolist()) for starts, runs in rolled(words.keys, words.indptr, 2)]
+    >>> [(starts[lexicon.holds(runs)].tolist()) for starts, runs in roll_keys(words.keys, words.indptr, 2)]
     [[2], [1]]
     >>> lexicon.similarities(words, np.array([0, 3, 5, 6])).tolist()
     [0.0, 0.3333333333333333, 0.6666666666666666, 0.5, 1.0, 1.0]

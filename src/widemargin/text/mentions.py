@@ -4,10 +4,10 @@ Only the borders of mentions and the columns word, lemma, upos, feats, head and 
 words replace it. Lists of words are English. In questions about two mentions, such as `agrees`, these are numbers in
 their document, i before j.
 
-Where no mentions are marked, `detected` finds noun phrases, pronouns and possessives. It uses the first of these that
-the text has: ``parse``, trees of constituents as in CoNLL-2012, split over the tokens; ``head`` and ``upos``,
-dependencies as in CoNLL-U; tags alone; words alone. Of noun phrases with the same head, the longest is taken. Detection
-rather finds too many mentions, since mentions without links do no harm.
+Where no mentions are marked, `detect_mentions` finds noun phrases, pronouns and possessives. It uses the first of these
+that the text has: ``parse``, trees of constituents as in CoNLL-2012, split over the tokens; ``head`` and ``upos``,
+dependencies as in CoNLL-U; tags alone; words alone. Of noun phrases with the same head, it takes the longest. It finds
+too many mentions rather than too few, since mentions without links do no harm.
 """
 
 import re
@@ -92,7 +92,7 @@ class Described:
     copula: BoolVector
 
 
-def described(mentions: Mentions) -> Described:
+def describe_mentions(mentions: Mentions) -> Described:
     """The properties of the mentions of a document."""
     columns, spans = mentions.columns, mentions.spans
     lower = [word.lower() for word in columns["word"]]
@@ -256,7 +256,7 @@ NOMINAL = ("NOUN", "PROPN", "PRON")
 BEFORE_NOUN = ("DET", "ADJ", "NUM", "NOUN", "PROPN")
 
 
-def detected(document: Mentions) -> list[Span]:
+def detect_mentions(document: Mentions) -> list[Span]:
     """The spans of the detected mentions of a document, in order."""
     columns = document.columns
     if "parse" in columns and any("(" in piece for piece in columns["parse"]):

@@ -55,7 +55,7 @@ def labels_in(cell: Cell) -> Iterable[Any]:
     return () if cell is None else cell if isinstance(cell, frozenset) else (cell,)
 
 
-def spelt(labels: Iterable[Any]) -> list[Any]:
+def spell_labels(labels: Iterable[Any]) -> list[Any]:
     """Labels as strings; None stays None, and sets are sets of strings."""
     return [
         label if label is None else frozenset(map(str, label)) if isinstance(label, COLLECTIONS) else str(label)

@@ -31,12 +31,12 @@ from widemargin._jit import kernel
 from widemargin._types import IntMatrix, IntVector, KeyVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
+from widemargin.text import KEY_BITS
 from widemargin.text.attributes import Attributes, Resources, check_attribute
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import MULTIPLIERS, PRIME, combine, hash_strings
-from widemargin.text.templates import AFTER, BEFORE, Atoms, Template, by_value, expanded, parse_template, spell
+from widemargin.text.templates import AFTER, BEFORE, Atoms, Template, by_value, expand_ranges, parse_template, spell
 
-KEY_BITS = 29
 CUT = np.uint64(64 - KEY_BITS)
 SPREAD, ZERO, ONE = np.uint64(33), np.uint64(0), np.uint64(1)
 
@@ -64,7 +64,7 @@ def parse_role_templates(
     >>> [each.text for each in parse_role_templates("head:upos[-1..0]|distance", ["head"], ["distance"])]
     ['head:upos[-1]|distance', 'head:upos|distance']
     """
-    texts = dict.fromkeys(expanded(templates))
+    texts = dict.fromkeys(expand_ranges(templates))
     return tuple({parsed.text: parsed for parsed in (_parse(text, roles, measures) for text in texts)}.values())
 
 
@@ -221,7 +221,7 @@ def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequenc
 
 
 @kernel
-def _combined(key: np.uint64, other: np.uint64) -> np.uint64:
+def _combine(key: np.uint64, other: np.uint64) -> np.uint64:
     """`text.hashing.combine` of a single pair."""
     key = key * PRIME ^ other
     for multiplier in MULTIPLIERS:
@@ -254,5 +254,5 @@ def _fill(program: Program, values: Values, indptr: LongVector, keys: IntMatrix)
             for step in range(len(program.seed)):
                 key = program.seed[step]
                 for part in range(program.begin[step], program.begin[step + 1]):
-                    key = _combined(key, seen[program.atoms[part]])
+                    key = _combine(key, seen[program.atoms[part]])
                 keys[program.role[step], token + 1, program.template[step]] = key >> CUT

@@ -46,7 +46,7 @@ def spans(labels: Labels) -> list[Span]:
     for position, label in enumerate(labels):
         if label == "O" and inside is None:
             continue
-        prefix, type_ = parsed(label)
+        prefix, type_ = parse_label(label)
         if inside is not None and (prefix in STARTS or prefix == "O" or type_ != inside):
             found.append(Span(start, position, inside))
             inside = None
@@ -94,13 +94,13 @@ def is_bio(labels: Iterable[str]) -> bool:
     (True, False, False)
     """
     distinct = set(labels) - {"O"}
-    return all(parsed(label)[0] != "O" for label in distinct) and any(
+    return all(parse_label(label)[0] != "O" for label in distinct) and any(
         label == "B" or label[1:2] == "-" for label in distinct
     )
 
 
 @lru_cache(maxsize=4096)
-def parsed(label: str) -> tuple[str, str]:
+def parse_label(label: str) -> tuple[str, str]:
     """The prefix and the type of a label; the prefix is `O` if the label marks no span."""
     return (label[0], label[2:]) if label[:1] in PREFIXES and label[1:2] in ("", "-") else ("O", "")
 
@@ -160,7 +160,7 @@ class SpanLabels:
     def __init__(self, labels: Sequence[Any]) -> None:
         if not marks_spans(labels):
             raise DataError(f"the labels do not mark spans as B-TYPE, I-TYPE and O do: {', '.join(map(str, labels))}")
-        self.parsed = [parsed(label) for label in labels]
+        self.parsed = [parse_label(label) for label in labels]
         self.types = {type_ for prefix, type_ in self.parsed if prefix != "O"}
         self.closing = any(prefix in "ESLU" for prefix, _ in self.parsed)
 

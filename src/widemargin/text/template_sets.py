@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from widemargin.errors import WidemarginError
 from widemargin.text.attributes import Resources
-from widemargin.text.templates import DEFAULT_TEMPLATES, listed
+from widemargin.text.templates import DEFAULT_TEMPLATES, split_templates
 
 POS = (
     *DEFAULT_TEMPLATES,
@@ -63,7 +63,7 @@ def spelt_out(templates: str | Sequence[str], resources: Resources) -> list[str]
     >>> spelt_out(["pos"], Resources())
     ['pos']
     """
-    texts = listed(templates)
+    texts = split_templates(templates)
     if isinstance(templates, str) and len(texts) == 1 and texts[0] in SETS:
         return templates_of(texts[0], resources)
     return [each for text in texts for each in _of_text(text, resources)]

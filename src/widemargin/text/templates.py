@@ -91,24 +91,24 @@ def parse_templates(templates: str | Sequence[str]) -> tuple[Template, ...]:
     >>> [template.text for template in parse_templates("lower[-1..1] word|pos[1]")]
     ['lower[-1]', 'lower', 'lower[1]', 'word|pos[1]']
     """
-    parsed = [each for text in expanded(templates) for each in by_value(parse_template(text))]
+    parsed = [each for text in expand_ranges(templates) for each in by_value(parse_template(text))]
     if not parsed:
         raise WidemarginError("there are no templates; give at least one, such as 'word'")
     return tuple(dict.fromkeys(parsed))
 
 
-def expanded(templates: str | Sequence[str]) -> list[str]:
+def expand_ranges(templates: str | Sequence[str]) -> list[str]:
     """The texts of all templates that some texts with ranges stand for."""
-    texts = list(islice((text for each in listed(templates) for text in expand(each)), MOST + 1))
+    texts = list(islice((text for each in split_templates(templates) for text in expand(each)), MOST + 1))
     if len(texts) > MOST:
         raise WidemarginError(f"these are more than {MOST:,} templates; use fewer or smaller ranges")
     return texts
 
 
-def listed(templates: str | Sequence[str]) -> list[str]:
+def split_templates(templates: str | Sequence[str]) -> list[str]:
     r"""The texts of several templates: a sequence of strings, or one string of templates split at blanks and line ends.
 
-    >>> listed("word lower  # of this token\npos[-1]")
+    >>> split_templates("word lower  # of this token\npos[-1]")
     ['word', 'lower', 'pos[-1]']
     """
     if isinstance(templates, str):

@@ -22,7 +22,7 @@ from widemargin.text.alphabet import FeatureIndex, number_of
 from widemargin.text.attributes import Attributes, Resources, WordFunction, function_of, is_mark
 from widemargin.text.columns import Columns
 from widemargin.text.extractor import FeatureRows
-from widemargin.text.hashing import combined, hash_strings, hash_values
+from widemargin.text.hashing import combine_pair, hash_strings, hash_values
 from widemargin.text.templates import AFTER, BEFORE, Atom, Template, check_attributes
 from widemargin.text.vocabulary import Tables, Token, Vocabulary
 
@@ -115,7 +115,7 @@ def _rows(
                     for b in range(a, starts[k + 1]):
                         value = keys[_row_at(tokens, t + offsets[b], begin, end), places[b]]
                         missing |= value == 0
-                        key = combined(key, value)
+                        key = combine_pair(key, value)
                     if not missing:
                         number = number_of(key, slots, numbers, size)
                 if number >= 0:
@@ -134,7 +134,7 @@ def _numbers(
     for t in range(keys.shape[1]):
         for k in range(len(alone)):
             key = keys[alone[k], t]
-            found[t, k] = -1 if key == 0 else number_of(combined(seeds[k], key), slots, numbers, size)
+            found[t, k] = -1 if key == 0 else number_of(combine_pair(seeds[k], key), slots, numbers, size)
     return found
 
 

@@ -64,8 +64,8 @@ class Tree:
 
     def __str__(self) -> str:
         """The tree in brackets on one line; brackets in words become -LRB- and -RRB-, and blanks underscores."""
-        children = (str(child) if isinstance(child, Tree) else _written(child) for child in self.children)
-        return f"({_written(self.label)} {' '.join(children)})"
+        children = (str(child) if isinstance(child, Tree) else _write(child) for child in self.children)
+        return f"({_write(self.label)} {' '.join(children)})"
 
     @property
     def word(self) -> str | None:
@@ -134,5 +134,5 @@ def trees_in(text: str, fault: Callable[[int, str], DataError]) -> Iterator[Tree
         raise fault(begin, f"the bracket of {label!r:.60} is never closed")
 
 
-def _written(text: str) -> str:
+def _write(text: str) -> str:
     return _UNWRITABLE.sub(lambda found: _WRITTEN.get(found[0], "_"), text)

@@ -18,7 +18,7 @@ import torch
 
 from widemargin._types import AnyArray, BoolMatrix, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError, UnsupportedError
-from widemargin.structures.flat import Numbers, Padding, add_parts, copy_own
+from widemargin.structures.flat import Numbers, Padding, copy_own, places_of, visit_parts
 from widemargin.structures.flat import Scores as FlatScores
 from widemargin.torch.tensors import Arrays, Tensors, arrays_of, check_finite, indices_of, split, tensor_of, tensors_of
 
@@ -74,6 +74,16 @@ class Layout:
         return inside
 
     @cached_property
+    def places(self) -> LongVector:
+        """The rows of outputs that are not padding, once examples are joined."""
+        places: LongVector = places_of(np.arange(len(self.lengths)) * self.width, self.structure.lengths(self.lengths))
+        return places
+
+    def joined(self, outputs: AnyArray) -> AnyArray:
+        """Padded outputs end to end, without the padding."""
+        return outputs.reshape(-1, *outputs.shape[2:]).take(self.places, axis=0)
+
+    @cached_property
     def paddings(self) -> tuple[Padding, ...]:
         """The places of the parts in each tensor; parts of shared tensors have the same places for all examples."""
         n, found = len(self.lengths), list[Padding]()
@@ -122,7 +132,14 @@ class Layout:
     def add(self, parts: Numbers, weights: FloatVector, into: Arrays) -> None:
         """Add each example's weight at the places of its parts, in the first or in all arrays of these shapes."""
         for padding, array in zip(self.paddings, into, strict=False):
-            add_parts(parts, weights, padding, array.reshape(-1))
+            visit_parts(parts, weights, padding, array.reshape(-1), False)
+
+    def totals(self, parts: Numbers, arrays: Arrays) -> FloatVector:
+        """The sum of each example's parts in arrays of these shapes; arrays left out at the end count as zero."""
+        totals = np.zeros(len(self.lengths))
+        for padding, array in zip(self.paddings, arrays, strict=False):
+            visit_parts(parts, totals, padding, array.reshape(-1), True)
+        return totals
 
     def repeated(self, values: AnyArray) -> AnyArray:
         """A number for each example, repeated for its own scores."""
@@ -272,8 +289,7 @@ class Scored:
 
     def errors(self, outputs: AnyArray, costs: torch.Tensor) -> FloatVector:
         """The sum of the costs of each output's parts."""
-        others = (torch.zeros_like(each) for each in self.scores[1:])
-        return self.structure.totals(replace(self, scores=(costs, *others)), self.parts(outputs))
+        return self.structure.totals(replace(self, scores=(costs,)), self.parts(outputs))
 
     def per_example(self, values: AnyArray) -> torch.Tensor:
         """A number for each example, in a shape that multiplies the scores of its parts."""

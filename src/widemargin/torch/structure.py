@@ -19,7 +19,6 @@ from widemargin._threads import count_threads, run, shares
 from widemargin._types import AnyArray, FloatMatrix, FloatVector, LongVector
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.flat import Scores as FlatScores
-from widemargin.structures.flat import total_of_parts
 from widemargin.torch.scored import Extents, Layout, Scored, Scores
 from widemargin.torch.tensors import Arrays, Tensors, check_outputs, check_shape, lengths_of
 
@@ -88,7 +87,8 @@ class Structure(ABC):
     def best(self, scored: Scored) -> AnyArray:
         """The best output of each example."""
         found = self._of_shares(scored, scored.layout.structure.best)
-        return self._padded(scored.layout, np.concatenate(found), scored.layout.inside)
+        layout = scored.layout
+        return self._padded(layout, np.concatenate(found), layout.places, len(layout.lengths))
 
     def best_k(self, scored: Scored, k: int) -> tuple[AnyArray, FloatMatrix]:
         """The k best outputs of each example, and their scores."""
@@ -99,7 +99,8 @@ class Structure(ABC):
         counts, of_all, outputs = (np.concatenate(each) for each in zip(*found, strict=True))
         present, totals = np.arange(k) < counts[:, None], np.full((len(counts), k), -np.inf)
         totals[present] = of_all
-        return self._padded(layout, outputs, present[..., None] & layout.inside[:, None]), totals
+        places = np.flatnonzero(present[..., None] & layout.inside[:, None])
+        return self._padded(layout, outputs, places, *present.shape), totals
 
     def sums(self, scored: Scored) -> Sums:
         """Sums over all outputs."""
@@ -115,18 +116,18 @@ class Structure(ABC):
         layout = scored.layout
         if not hasattr(layout.structure, "sample"):
             raise UnsupportedError(f"{type(self).__name__} cannot be sampled from")
-        drawn, inside = layout.structure.sample(scored.flat, n, rng), layout.inside
-        everywhere = np.broadcast_to(inside, (n, *inside.shape))
-        found = self._padded(layout, drawn.reshape(-1, *drawn.shape[2:]), everywhere)
+        drawn, size = layout.structure.sample(scored.flat, n, rng), layout.inside.size
+        places = (np.arange(n)[:, None] * size + layout.places).ravel()
+        found = self._padded(layout, drawn.reshape(-1, *drawn.shape[2:]), places, n, len(layout.lengths))
         return np.ascontiguousarray(np.swapaxes(found, 0, 1))
 
     def parts_of(self, layout: Layout, outputs: AnyArray) -> Any:
         """The parts of padded outputs, for `totals` and `add_counts`."""
-        return layout.structure.parts(layout.lengths, self.codes(layout, outputs)[layout.inside])
+        return layout.structure.parts(layout.lengths, layout.joined(self.codes(layout, outputs)))
 
     def totals(self, scored: Scored, parts: Any) -> FloatVector:
         """The score of each example's output with these parts."""
-        return total_of_parts(FlatScores(*scored.flat[:4]), scored.layout.sizes, parts)
+        return scored.layout.totals(parts, scored.arrays)
 
     def add_counts(self, layout: Layout, parts: Any, weights: FloatVector, into: Arrays) -> None:
         """Add the counts of each output's parts, times its weight, to arrays with the shapes of the scores."""
@@ -147,10 +148,10 @@ class Structure(ABC):
 
         return run([partial(one, part[0], part[-1] + 1) for part in parts])
 
-    def _padded(self, layout: Layout, outputs: AnyArray, inside: AnyArray) -> AnyArray:
-        """Outputs that were laid end to end, as padded rows."""
-        padded = np.full(inside.shape + outputs.shape[1:], -1, dtype=np.int32)
-        padded[inside] = outputs
+    def _padded(self, layout: Layout, outputs: AnyArray, places: LongVector, *shape: int) -> AnyArray:
+        """Outputs that were laid end to end at these places of padded rows, in an array that begins with `shape`."""
+        padded = np.full((*shape, layout.width, *outputs.shape[1:]), -1, dtype=np.int32)
+        padded.reshape(-1, *outputs.shape[1:])[places] = outputs
         return self.shown(layout, padded)
 
     def decode(
@@ -189,7 +190,8 @@ class Structure(ABC):
         """
         scored = Scored.of(self, scores, mask, allowed)
         _, own, shared = self.sums(scored)
-        return tuple(map(scored.tensor, scored.layout.shaped(own, shared)))
+        shaped = scored.layout.shaped(own.astype(np.float64, copy=False), shared)
+        return tuple(map(scored.tensor, shaped))
 
     def log_partition(
         self, scores: Scores, mask: torch.Tensor | None = None, *, allowed: torch.Tensor | None = None

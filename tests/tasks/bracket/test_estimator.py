@@ -81,7 +81,7 @@ def test_rich_templates_and_folding_from_the_left_are_kept_in_the_file(bank, tmp
     assert loaded.model_.bracketing == parser.model_.bracketing
     assert set(loaded.model_.texts) > {"words", "last:shape|split:shape[-2]|split:pos[-1]"}
     assert loaded.predict(X) == parser.predict(X)
-    with pytest.raises(WidemarginError, match="there is no fold 'top'; there are left and right"):
+    with pytest.raises(WidemarginError, match="fold must be 'left' or 'right', not 'top'"):
         ConstituencyParser(fold="top").fit(X, y)
 
 

@@ -60,7 +60,7 @@ def test_labels_queries_and_comments():
     assert data.rows.indices.tolist() == [3, 1, 0, 5, 5]
     assert data.lines.tolist() == [1, 3, 4, 5]
     assert dense(data.matrix(2)).tolist() == [[0.0, 0.5], [2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
-    assert data.relabelled(["x", "y", "z", "u,v"]) == "# head\nx 3:1 qid:7 1:0.5 # note\n\ny 0:2\nz 5:1\nu,v 5:1\n"
+    assert data.relabel(["x", "y", "z", "u,v"]) == "# head\nx 3:1 qid:7 1:0.5 # note\n\ny 0:2\nz 5:1\nu,v 5:1\n"
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,8 @@ def test_pieces_and_weights_of_documents():
         ({}, X, None, "y must be a list"),
         ({}, "abc", Y, "X must be a list of documents, not str"),
         ({}, ["abc"], [[1, 2, 3]], "document 0 must be a list of records, not 'abc'"),
-        ({"decoder": "tree"}, X, Y, "there is no decoder 'tree'; there are forest, correlation"),
-        ({"dev_metric": "f1"}, X, Y, "there is no dev_metric 'f1'"),
+        ({"decoder": "tree"}, X, Y, "decoder must be 'forest' or 'correlation', not 'tree'"),
+        ({"dev_metric": "f1"}, X, Y, "dev_metric must be 'b3', 'muc', .* or 'pair', not 'f1'"),
         ({"link_penalty": -1}, X, Y, "link_penalty must be a number of at least 0, not -1"),
     ],
 )

@@ -13,7 +13,7 @@ from widemargin.tasks.cluster.features import (
     compare_records,
     fields_of,
 )
-from widemargin.text.coded import Coded, ColumnExtractor, crossed
+from widemargin.text.coded import Coded, ColumnExtractor, cross
 from widemargin.text.mentions import Mentions
 
 pytestmark = pytest.mark.interpreted
@@ -61,7 +61,7 @@ def test_fields_are_those_of_all_records_and_strings_have_one():
 
 def test_answers_that_are_crossed():
     one, other = Coded.of(["a", None, "b"]), Coded.of(["x", "x", None])
-    both = crossed(one, other)
+    both = cross(one, other)
     assert [both.names[code] if code >= 0 else None for code in both.codes] == ["a/x", None, None]
     assert one.is_one_of("b").tolist() == [False, False, True]
 

@@ -62,17 +62,17 @@ def test_records_of_both_forms(tmp_path):
     assert nested.X == [[{"name": "a"}, "b"], []]
     assert nested.y == [["x", "x"], []]
     assert nested.size == {"documents": 2, "items": 2}
-    assert nested.document.rewritten([[0, 1], []]) == NESTED.replace('["x", "x"]', "[0, 1]")
+    assert nested.document.rewrite([[0, 1], []]) == NESTED.replace('["x", "x"]', "[0, 1]")
     flat = read(tmp_path, "b.jsonl", FLAT)
     assert flat.X == [[{"name": "a"}, {"name": "c"}], [{"name": "b", "year": 1}]]
     assert flat.y == [[1, 2], [1]]
-    written = flat.document.rewritten([[5, 6], [7]])
+    written = flat.document.rewrite([[5, 6], [7]])
     assert [json.loads(line)["cluster"] for line in written.splitlines()] == [5, 7, 6]
-    assert flat.document.rewritten([[1, 2], [1]]) == FLAT
+    assert flat.document.rewrite([[1, 2], [1]]) == FLAT
     bare = read(tmp_path, "c.jsonl", '{"name": "a"}\n{"name": "b"}\n', gold=False)
     assert bare.X == [[{"name": "a"}, {"name": "b"}]]
     assert bare.y is None
-    assert bare.document.rewritten([[0, 0]]) == '{"name": "a", "cluster": 0}\n{"name": "b", "cluster": 0}\n'
+    assert bare.document.rewrite([[0, 0]]) == '{"name": "a", "cluster": 0}\n{"name": "b", "cluster": 0}\n'
 
 
 def test_pairs(tmp_path):
@@ -86,8 +86,8 @@ def test_pairs(tmp_path):
     labelled = PAIRED.replace(" 1:1 # d 0 7", "-1 1:1 # d 0 7")
     gold = read(tmp_path, "b.svm", labelled)
     assert gold.y == [[0, 0, 1], [0, 1]]
-    assert gold.document.rewritten(gold.y) == labelled
-    assert corpus.document.rewritten([[0, 1, 0], [0, 0]]).split("\n")[:4] == [
+    assert gold.document.rewrite(gold.y) == labelled
+    assert corpus.document.rewrite([[0, 1, 0], [0, 0]]).split("\n")[:4] == [
         "-1 0:1 3:0.5  # d 0 2",
         "+1 3:1 # e 5 9",
         "-1 0:2 # d 2 7",
@@ -105,7 +105,7 @@ def test_mentions_of_conllu(tmp_path):
     assert (first.name, second.name) == ("one", "two")
     assert first.sentence.tolist() == [0, 0, 0, 0, 0, 1]
     assert second.columns["upos"] == ["PROPN"]
-    written = corpus.document.rewritten([[0, 1, 0, 2], [0]])
+    written = corpus.document.rewrite([[0, 1, 0, 2], [0]])
     assert "Entity=(1-person-1-ana\n" in written
     assert "Entity=(2-object(1-person)|X=y\n" in written
     assert "Entity=(3)\n" in written
@@ -121,7 +121,7 @@ def test_mentions_of_a_column(tmp_path):
         ["Rome"],
     ]
     assert corpus.about["columns"] == ["id", "word", "coref"]
-    written = corpus.document.rewritten([[0, 1, 1], [0]])
+    written = corpus.document.rewrite([[0, 1, 1], [0]])
     renamed = {"(7\n": "(1\n", "\t7)\n": "\t1)\n", "(9(7)": "(2(2)", "\t9)": "\t2)"}
     expected = COREF
     for before, after in renamed.items():
@@ -139,7 +139,7 @@ def test_mentions_in_several_parts(tmp_path):
     text = "a\t(1[1/2])\nb\t_\nc\t(1[2/2])|(2)\n"
     corpus = read(tmp_path, "a.conll", text)
     assert corpus.X[0].spans == [(0, 1), (2, 3)]
-    assert corpus.document.rewritten([[4, 0]]) == "a\t(5[1/2])\nb\t_\nc\t(5[2/2])|(1)\n"
+    assert corpus.document.rewrite([[4, 0]]) == "a\t(5[1/2])\nb\t_\nc\t(5[2/2])|(1)\n"
 
 
 @pytest.mark.parametrize(

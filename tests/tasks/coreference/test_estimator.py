@@ -107,8 +107,8 @@ def test_weights_are_those_of_documents(data):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"decoder": "x"}, "there is no decoder 'x'; there are antecedents, forest"),
-        ({"dev_metric": "x"}, "there is no dev_metric 'x'; there are conll, muc"),
+        ({"decoder": "x"}, "decoder must be 'antecedents' or 'forest', not 'x'"),
+        ({"dev_metric": "x"}, "dev_metric must be 'conll', 'muc', .* or 'lea', not 'x'"),
         ({"false_new": -1.0}, "false_new must be a number of at least 0, not -1.0"),
         ({"max_antecedents": 0}, "max_antecedents must be a whole number of at least 1"),
         ({"hash_bits": 40}, "hash_bits must be a whole number from 1 to 29"),

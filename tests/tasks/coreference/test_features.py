@@ -16,7 +16,7 @@ from widemargin.tasks.coreference.features import (
 )
 from widemargin.tasks.coreference.model import CoreferenceModel
 from widemargin.tasks.coreference.pictures import LinkVotes
-from widemargin.text.mentions import Mentions, described
+from widemargin.text.mentions import Mentions, describe_mentions
 
 pytestmark = pytest.mark.interpreted
 
@@ -40,7 +40,7 @@ def heads():
 
 
 def attribute(name, document):
-    columns = mention_columns([document], [described(document)])
+    columns = mention_columns([document], [describe_mentions(document)])
     return columns[name].strings()
 
 
@@ -66,7 +66,7 @@ def test_attributes_of_mentions():
 
 
 def value(name, a, m, document):
-    (code,) = measures_of(described(document), np.array([a]), np.array([m]))[name]
+    (code,) = measures_of(describe_mentions(document), np.array([a]), np.array([m]))[name]
     return MEASURES[name][code]
 
 
@@ -90,7 +90,7 @@ def test_measures_of_pairs():
 def test_closest_looks_at_all_mentions_before():
     document = text(head=heads())
     i, j = np.triu_indices(len(document), 1)
-    codes = measures_of(described(document), i, j)["closest"]
+    codes = measures_of(describe_mentions(document), i, j)["closest"]
     found = {(int(a), int(m)): MEASURES["closest"][code] for a, m, code in zip(i, j, codes, strict=True)}
     assert found[KING, AGAIN] == "head"
     assert found[FRANCE, SHE] == "agreement"
@@ -101,7 +101,7 @@ def test_values_of_measures_are_known():
     """Every code has a name, for any two mentions."""
     document = text(head=heads())
     i, j = np.triu_indices(len(document), 1)
-    for name, codes in measures_of(described(document), i, j).items():
+    for name, codes in measures_of(describe_mentions(document), i, j).items():
         assert 0 <= codes.min() <= codes.max() < len(MEASURES[name])
     far = Mentions({"word": ["a"] * 400}, np.arange(400), [(k, k + 1) for k in range(400)])
     assert value("sentences", 0, 399, far) == "17+"

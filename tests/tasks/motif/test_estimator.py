@@ -206,7 +206,7 @@ def test_a_site_is_found_if_half_of_it_is():
         (["ACGT"], [1, 0], {}, "there are 1 sequences, but 2 labels"),
         (["ACGT", "AC"], [1, 0], {"length": 0}, "the length of a motif must be a whole number from 1 to 10,000, not 0"),
         (["ACGT", "AC"], [1, 0], {"length": []}, "give at least one length"),
-        (["ACGT", "AC"], [1, 0], {"strands": "two"}, "strands must be 'one' or 'both', not 'two'"),
+        (["ACGT", "AC"], [1, 0], {"strands": "two"}, "strands must be 'one', 'both' or None, not 'two'"),
         (["ACGT", "AC"], [1, 0], {"background_weight": -1}, "background_weight must be a number of at least 0, not -1"),
         (["ACGT", "AC"], [1, 0], {"positive": 2}, "no sequence has the positive label 2"),
     ],

@@ -110,7 +110,7 @@ def test_tables_for_people(folder):
         ("p.wm", ["--explain", "test.conllu", "--sentence", "9"], "there is no sentence 9"),
         ("p.wm", ["--explain", "test.conllu", "--token", "99"], "there is no token 99"),
         ("p.wm", ["--explain", "test.conllu", "--token", "1", "--head", "1"], "cannot have the head 1"),
-        ("p.wm", ["--explain", "test.conllu", "--span", "1:2"], "have no spans"),
+        ("p.wm", ["--explain", "test.conllu", "--span", "1:2"], "ask for a --token"),
         ("p.wm", ["--explain", "test.conllu", "--head", "1"], "give a --token"),
         ("b.wm", ["--explain", "test.ptb", "--token", "1"], "ask for a --span"),
         ("b.wm", ["--explain", "test.ptb", "--span", "1-2"], "not of the form M:N"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from widemargin.errors import WidemarginError
 from widemargin.report.svg import page, width_of
-from widemargin.report.text import cells, encodable, shown
+from widemargin.report.text import cells, encodable, printable
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
 from widemargin.tasks.parse.pictures import arc_levels, arcs_lines, arcs_picture
 from widemargin.text.trees import Arc, Tree
@@ -78,7 +78,7 @@ def meet(one, other, slack=0.3):  # coordinates are rounded to a tenth
 def test_svg_shows_every_word_and_label_and_a_path_per_arc(parse):
     words, arcs, tags = parse
     svg = page([arcs_picture(words, arcs, tags)])
-    assert sorted(texts_of(svg)) == sorted(shown(each) for each in [*words, *tags, *(arc.label for arc in arcs)])
+    assert sorted(texts_of(svg)) == sorted(printable(each) for each in [*words, *tags, *(arc.label for arc in arcs)])
     assert len(paths_of(svg)) == len(arcs)
 
 
@@ -108,7 +108,7 @@ def test_texts_of_arcs_do_not_meet(parse):
 def test_texts_of_trees_do_not_meet_and_all_are_there(tree):
     svg = page([brackets_picture(tree)])
     labels = [each.label or "()" for each in tree.constituents()]
-    assert sorted(texts_of(svg)) == sorted(shown(each) for each in [*labels, *tree.words()])
+    assert sorted(texts_of(svg)) == sorted(printable(each) for each in [*labels, *tree.words()])
     assert len(paths_of(svg)) == len(labels)
     for one, other in combinations(boxes(svg), 2):
         assert not meet(one, other)
@@ -120,7 +120,7 @@ def test_terminal_lines_give_back_the_tree(parse):
     rows = arcs_lines(words, arcs, tags)
     assert len(rows) == len(words)
     assert [head_of(rows, m) for m in range(len(rows))] == [arc.head for arc in arcs]
-    assert len({cells(row) - cells(shown(arc.label)) for row, arc in zip(rows, arcs, strict=True)}) <= 1
+    assert len({cells(row) - cells(printable(arc.label)) for row, arc in zip(rows, arcs, strict=True)}) <= 1
 
 
 def head_of(rows, m):
@@ -143,9 +143,9 @@ def head_of(rows, m):
 def test_terminal_lines_of_trees_show_every_word_and_label(tree):
     joined = "\n".join(brackets_lines(tree))
     for each in tree.constituents():
-        assert shown(each.label) in joined
-        assert each.word is None or f"{shown(each.label)} {shown(each.word)}" in joined
-    assert all(line.isprintable() or shown(line) == line for line in joined.split("\n"))
+        assert printable(each.label) in joined
+        assert each.word is None or f"{printable(each.label)} {printable(each.word)}" in joined
+    assert all(line.isprintable() or printable(line) == line for line in joined.split("\n"))
 
 
 @pytest.mark.parametrize("n", [0, 1, 100])

@@ -27,7 +27,7 @@ class Case:
         self.model = random_segmentation(seed, lengths, max_lengths=[1, 3, 2], n_segment_features=2)
         self.examples = self.model.compiled()
         self.w = np.random.default_rng(seed).normal(size=self.examples.n_weights)
-        self.weights = self.examples.shape.parts(self.w).thinned()
+        self.weights = self.examples.shape.parts(self.w).thin()
 
     def check(self, constraints, complies):
         """Decoding finds the best output of every sequence that complies, or says that there is none."""

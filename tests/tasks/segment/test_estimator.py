@@ -88,7 +88,7 @@ def test_saved_and_loaded_models_predict_the_same(fitted, tmp_path):
 
 
 def test_features_without_weight_are_not_saved(fitted):
-    compact, model = fitted.model_.compacted(), fitted.model_
+    compact, model = fitted.model_.compact(), fitted.model_
     assert compact.predict(UNSEEN) == model.predict(UNSEEN)
     if fitted.hash_bits is None:
         used = np.diff(compact.weights.thin_roles.indptr) > 0
@@ -132,7 +132,7 @@ def test_an_estimator_as_scikit_learn_wants_it():
         ({"segment_features": ["sting"]}, "no segment feature 'sting'"),
         ({"precision": {"moon": 1.0}}, "precision names the label 'moon'"),
         ({"templates": ["transition:lower"]}, "'transition:lower' describes pairs of labels"),
-        ({"dev_metric": "bleu"}, "there is no scorer 'bleu'"),
+        ({"dev_metric": "bleu"}, "dev_metric must be 'f1', 'accuracy' or 'sequence_accuracy', not 'bleu'"),
     ],
 )
 def test_wrong_parameters_are_named(options, complaint):

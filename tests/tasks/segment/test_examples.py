@@ -79,7 +79,7 @@ def test_decode_equals_brute_force(model, data):
     examples, w, batch = model.compiled(), weights(data, model), batch_of(data, model)
     for scale in (0.0, 1.0, 0.5):
         found = examples.decode(w, batch, error_scale=scale)
-        assert np.array_equal(found, examples.decode(examples.shape.parts(w).thinned(), batch, error_scale=scale))
+        assert np.array_equal(found, examples.decode(examples.shape.parts(w).thin(), batch, error_scale=scale))
         for i, segments in zip(batch, split(model, batch, found), strict=True):
             values = [model.score(w, i, each) + scale * model.error(i, each) for each in model.outputs(i)]
             assert model.score(w, i, segments) + scale * model.error(i, segments) == max(values)
@@ -150,7 +150,7 @@ def test_violators_are_the_worst_of_each_span(model, data):
 def test_max_marginals_are_the_best_with_each_segment(model, data):
     examples, w, batch = model.compiled(), weights(data, model), batch_of(data, model)
     best, starts = examples.max_marginals(w, batch), boundaries(examples.n_positions[batch])
-    assert np.array_equal(best, examples.max_marginals(examples.shape.parts(w).thinned(), batch))
+    assert np.array_equal(best, examples.max_marginals(examples.shape.parts(w).thin(), batch))
     for i, begin, end in zip(batch, starts[:-1], starts[1:], strict=True):
         spans = candidate_spans(len(model.sequences[i]), max(model.max_lengths))
         assert len(spans) == end - begin
@@ -187,7 +187,7 @@ def test_the_parts_of_the_weights_are_where_the_model_reads_them(model):
     shape = model.compiled().shape
     w = np.arange(shape.n_weights, dtype=np.float64)
     parts = shape.parts(w)
-    assert parts.flat().tolist() == parts.thinned().flat().tolist() == w.tolist()
+    assert parts.flat().tolist() == parts.thin().flat().tolist() == w.tolist()
     roles = parts.roles.reshape(shape.n_features, 3, shape.n_labels)
     for i, segments in enumerate(model.gold):
         x, total = model.sequences[i], 0.0

@@ -34,7 +34,7 @@ def random_segmenter(X, seed, *, lexicons=None, lengths=(1, 3)):
     extractor.fit(columns, np.minimum(lengths_left, 3).astype(np.int32), max(lengths))
     shape = Segmentation(2, extractor.n_features, extractor.n_segment_features, lengths)
     w = np.random.default_rng(seed).normal(size=shape.n_weights)
-    return SegmentModel(["O", "town"], extractor, shape.parts(w).thinned(), lengths)
+    return SegmentModel(["O", "town"], extractor, shape.parts(w).thin(), lengths)
 
 
 def decoded(model, X):

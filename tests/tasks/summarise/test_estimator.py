@@ -97,8 +97,8 @@ def test_programmes_that_are_cut_short_are_counted(data, tmp_path):
         ({"length": 2.5}, "length must be a whole number"),
         ({"order": 11}, "order must be a whole number from 1 to 10, not 11"),
         ({"node_limit": 0}, "node_limit must be a whole number"),
-        ({"time_limit": -1}, "time_limit must be a positive number of seconds, not -1"),
-        ({"stop_words": "the"}, "stop_words must be a list of words, not 'the'"),
+        ({"time_limit": -1}, "time_limit must be a number above 0 or None, not -1"),
+        ({"stop_words": "the"}, "stop_words must be a list of texts or None, not 'the'"),
         ({"length": 1}, "no reference has 2 words in a row in common"),
     ],
 )

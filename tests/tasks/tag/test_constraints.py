@@ -39,7 +39,7 @@ class Case:
         self.model = random_chain(seed, lengths, n_labels=len(labels), conditional=conditional, binary=binary)
         examples = self.model.compiled()
         self.w = np.random.default_rng(seed).normal(size=examples.n_weights)
-        self.examples, self.weights = examples, examples.shape.parts(self.w).thinned()
+        self.examples, self.weights = examples, examples.shape.parts(self.w).thin()
 
     def constrained(self, constraints):
         return ConstrainedChain(self.examples, self.weights, self.labels, constraints)

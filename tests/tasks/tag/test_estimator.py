@@ -392,7 +392,7 @@ def test_labels_that_are_no_spans_are_scored_by_accuracy(labels):
 
 
 def test_unknown_metrics():
-    with pytest.raises(WidemarginError, match="there is no scorer 'bleu'; choose one of accuracy"):
+    with pytest.raises(WidemarginError, match=r"dev_metric must be 'auto', .* or 'sequence_accuracy', not 'bleu'"):
         small(dev_metric="bleu").fit(X, Y, dev=(X, Y))
 
 
@@ -483,8 +483,8 @@ def test_ready_made_features_and_matrices():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": 0.0}, "C must be a positive number, not 0.0"),
-        ({"C": np.nan}, "C must be a positive number"),
+        ({"C": 0.0}, "C must be a number above 0, not 0.0"),
+        ({"C": np.nan}, "C must be a number above 0"),
         ({"max_epochs": -1}, "the stop rule epochs"),
         ({"tol": -0.1}, "the stop rule gap"),
         ({"patience": 0}, "the stop rule patience"),

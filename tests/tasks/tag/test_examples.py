@@ -29,7 +29,7 @@ def test_decode_equals_brute_force(model, data):
     batch = np.array(data.draw(st.permutations(range(len(model.gold)))), dtype=np.int32)
     for scale in (0.0, 1.0, 0.5, 3.0):
         found = examples.decode(w, batch, error_scale=scale)
-        assert np.array_equal(found, examples.decode(examples.shape.parts(w).thinned(), batch, error_scale=scale))
+        assert np.array_equal(found, examples.decode(examples.shape.parts(w).thin(), batch, error_scale=scale))
         for i, labels in zip(batch, split(model, batch, found), strict=True):
             assert model.score(w, i, labels) + scale * model.error(i, labels) == model.best(w, i, scale)
 
@@ -44,7 +44,7 @@ def test_decode_equals_brute_force_on_real_scores(seed, scale):
     examples, batch = model.compiled(), np.array([2, 0, 4, 5, 3, 1], dtype=np.int32)
     rng = np.random.default_rng(seed)
     w = rng.normal(size=examples.n_weights) * (rng.random(examples.n_weights) < 0.4)
-    for form in (w, examples.shape.parts(w), examples.shape.parts(w).thinned()):
+    for form in (w, examples.shape.parts(w), examples.shape.parts(w).thin()):
         for i, labels in zip(batch, split(model, batch, examples.decode(form, batch, error_scale=scale)), strict=True):
             assert model.score(w, i, labels) + scale * model.error(i, labels) == pytest.approx(model.best(w, i, scale))
 
@@ -87,7 +87,7 @@ def test_the_parts_of_the_weights_are_where_the_model_reads_them(model):
     shape = ChainShape(model.n_labels, model.n_features, model.n_transition_features)
     w = np.arange(shape.n_weights, dtype=np.float64)
     parts = shape.parts(w)
-    assert parts.flat().tolist() == parts.thinned().flat().tolist() == w.tolist()
+    assert parts.flat().tolist() == parts.thin().flat().tolist() == w.tolist()
     for part in parts[:3]:
         assert np.shares_memory(part, w) or part.size == 0
     for i, gold in enumerate(model.gold):

@@ -30,7 +30,7 @@ def random_tagger(extractor, X, seed, labels=LABELS):
     chain = ChainShape(len(labels), extractor.n_features, extractor.n_transition_features)
     rng = np.random.default_rng(seed)
     w = rng.integers(-4, 5, chain.n_weights) * rng.integers(0, 2, chain.n_weights) * 1.0
-    return Tagger(labels, extractor, chain.parts(w).thinned()), chain.parts(w)
+    return Tagger(labels, extractor, chain.parts(w).thin()), chain.parts(w)
 
 
 def score(row, parts, names, transition_names, labels):
@@ -73,13 +73,13 @@ def test_predictions_are_the_best_of_all_label_sequences(train, test, seed):
 @given(sentences, sentences, st.integers(0, 1000))
 def test_compacting_drops_what_has_no_weight_and_nothing_else(train, test, seed):
     tagger, _ = random_tagger(TemplateExtractor(TEMPLATES), as_columns(train), seed)
-    small = tagger.compacted()
+    small = tagger.compact()
     assert small.predict(test) == tagger.predict(test)
     parts = small.chain.parts(small.weights.flat())
     assert parts.emission.any(axis=1).all()
     assert parts.conditional.any(axis=(1, 2)).all()
     assert set(small.extractor.names()) <= set(tagger.extractor.names())
-    again = small.compacted()
+    again = small.compact()
     assert again.extractor.names() == small.extractor.names()
     assert again.weights.flat().tolist() == small.weights.flat().tolist()
 
@@ -98,7 +98,7 @@ def test_real_values_weigh_features():
     extractor.fit([[{"x": 2.0}]])
     w = np.zeros(ChainShape(2, 1).n_weights)
     w[:2] = [1.0, -1.0]
-    tagger = Tagger(["plus", "minus"], extractor, ChainShape(2, 1).parts(w).thinned())
+    tagger = Tagger(["plus", "minus"], extractor, ChainShape(2, 1).parts(w).thin())
     assert tagger.predict([[{"x": 0.5}, {"x": -0.5}], [{"unknown": 1.0, "x": -3}]]) == [["plus", "minus"], ["minus"]]
 
 

@@ -108,7 +108,7 @@ def test_a_sequence_is_explained_with_what_is_nearby(tagger, tmp_path):
 
 def test_what_cannot_be_combined_is_refused():
     for wrong, message in (
-        ({"passes": 3}, "passes must be 1 or 2"),
+        ({"passes": 3}, "passes must be a whole number from 1 to 2"),
         ({"nearby": 2}, "needs passes=2"),
         ({"passes": 2, "nearby": -1}, "nearby must be"),
     ):

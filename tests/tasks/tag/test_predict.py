@@ -34,7 +34,7 @@ def random_tagger(extractor, X, seed, n_labels=3):
     chain = ChainShape(n_labels, extractor.n_features, extractor.n_transition_features)
     rng = np.random.default_rng(seed)
     w = rng.normal(size=chain.n_weights) * rng.integers(0, 2, chain.n_weights)
-    return Tagger([f"L{k}" for k in range(n_labels)], extractor, chain.parts(w).thinned())
+    return Tagger([f"L{k}" for k in range(n_labels)], extractor, chain.parts(w).thin())
 
 
 def decoded(tagger, X):

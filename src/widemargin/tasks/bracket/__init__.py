@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import TreeParameters, parameter
+from widemargin.tasks.parameters import TreeParameters, parameter, table_bits
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -22,7 +22,7 @@ class BracketerParameters(TreeParameters):
     fold: Literal["left", "right"] = parameter(
         "right", "From which side constituents with more than two parts are folded into binary ones."
     )
-    hash_bits: int = parameter(24, "All features share 2^N weights.", metavar="N")
+    hash_bits: int = table_bits(24)
     missing_cost: float = parameter(
         1.0,
         "The cost of a wrong node that is not a constituent; a wrong constituent costs 1. Above 1, fewer constituents "

@@ -225,7 +225,7 @@ def _chain(tree: Tree) -> tuple[list[str], tuple[Tree, ...]]:
     """The labels of constituents over the same words, and the children of the lowest; no labels for a tag."""
     chain, children = [], _parts(tree)
     while children:
-        chain.append(_checked(tree.label))
+        chain.append(_check_label(tree.label))
         if len(children) > 1:
             break
         tree = children[0]
@@ -242,7 +242,7 @@ def _is_label(label: str) -> bool:
     return bool(label) and " " not in label
 
 
-def _checked(label: str) -> str:
+def _check_label(label: str) -> str:
     if not _is_label(label):
         raise DataError(
             f"a constituent has the label {label!r:.60}; labels cannot contain blanks, and only what is on top of "

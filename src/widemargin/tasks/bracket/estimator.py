@@ -5,16 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix, FloatVector
-from widemargin.core.problem import predict
+from widemargin._types import FloatMatrix, IntMatrix
 from widemargin.core.stop import Score
-from widemargin.errors import WidemarginError
 from widemargin.files.brackets import columns_of
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.answers import Ranked
 from widemargin.tasks.bracket import BracketerParameters
-from widemargin.tasks.bracket.binary import FOLDS, Bracketing, Fold, Labels, as_trees, common_root
+from widemargin.tasks.bracket.binary import Bracketing, Fold, Labels, as_trees, common_root
 from widemargin.tasks.bracket.examples import BracketExamples
 from widemargin.tasks.bracket.features import (
     DEFAULT_BRACKET_TEMPLATES,
@@ -29,14 +26,11 @@ from widemargin.tasks.bracket.model import Bracketer
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.stacking import TagColumns, tagged
 from widemargin.tasks.survey import Survey
-from widemargin.tasks.training import Compiled, Data
-from widemargin.tasks.trees import checked_bits
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_tagged
 from widemargin.text.roles import RoleTemplate
 from widemargin.text.trees import Tree
-
-METRICS = ("f1", "exact")
 
 
 def survey_brackets(parameters: BracketerParameters, data: Data) -> Survey:
@@ -71,12 +65,7 @@ def compile_brackets(
     parameters: BracketerParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[Bracketer]:
     """Compile features and trees to arrays; a `survey` of all pieces, if given, decides on the labels."""
-    hash_bits = checked_bits(parameters.hash_bits)
-    if parameters.dev_metric not in METRICS:
-        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
-    fold = parameters.fold
-    if fold not in FOLDS:
-        raise WidemarginError(f"there is no fold {fold!r}; there are {' and '.join(FOLDS)}")
+    hash_bits, fold = int(parameters.hash_bits), parameters.fold
     columns = as_tagged(data.X)
     trees = as_trees(columns, data.y)
     templates = _templates(parameters)
@@ -100,18 +89,17 @@ def compile_brackets(
         bracketing.chains, bracketing, texts, hash_bits, weights=np.empty(0), taggers=taggers, filled=filled
     )
     score = None if dev is None or gold_dev is None else _score(parameters, model, dev, gold_dev)
-    return Compiled(examples, model.trained, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
+    return Compiled(examples, model.with_solution, bracketing.chains, score, parameters.dev_metric, data.sample_weight)
 
 
 def _score(parameters: BracketerParameters, model: Bracketer, X: Columns, gold: list[Tree]) -> Score:
-    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
     words = columns_of(gold)  # gold tags decide which words are punctuation
 
-    def score(w: FloatVector) -> float:
-        scores = bracket_scores(gold, model.trees_of(np.concatenate(predict(examples, w, n_threads)), words))
+    def measure(nodes: IntMatrix) -> float:
+        scores = bracket_scores(gold, model.trees_of(nodes, words))
         return scores.exact if parameters.dev_metric == "exact" else scores.micro.f1
 
-    return score
+    return score_of_outputs(model.examples(X), parameters.n_jobs, measure)
 
 
 @documented(Bracketer)

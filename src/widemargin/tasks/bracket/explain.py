@@ -91,7 +91,7 @@ class SpanVotes:
         found = []
         for template, keys in self._keys:
             for slot, begin, end in self._slot(keys, node):
-                found.append((self._spelt(template, node, begin, end), float(table[slot + label])))
+                found.append((self._spell(template, node, begin, end), float(table[slot + label])))
         if node.is_split:
             for side, (name, half) in enumerate((("left half", node.left), ("right half", node.right))):
                 found.append((f"{name}={self._names[half]}", float(rules[side, half, label])))
@@ -106,7 +106,7 @@ class SpanVotes:
             for slot in slots[: part_slots(keys, kind, begin, end, self._mask, slots)].tolist():
                 yield slot, begin, end
 
-    def _spelt(self, template: RoleTemplate, node: ExplainedNode, begin: int, end: int) -> str:
+    def _spell(self, template: RoleTemplate, node: ExplainedNode, begin: int, end: int) -> str:
         measured = {"length": str(STEPS[np.searchsorted(STEPS, end - begin, side="right") - 1])}
         for name in set(SEQUENCES).intersection(template.measures):
             codes, _, values = self._atoms.part(Atom(*SEQUENCES[name], 0))
@@ -171,7 +171,7 @@ class SpanExplainer:
         for constituent in self.constituents():
             other, score = self._alternative(*constituent[:2])
             instead = [node[:3] for node in other if node[:3] not in own]
-            yield constituent, self._score - score, self._spelt(instead)
+            yield constituent, self._score - score, self._spell(instead)
 
     def _alternative(self, begin: int, end: int, label: str | None = None) -> tuple[list[ExplainedNode], float]:
         chosen = self.label(begin, end)
@@ -224,7 +224,7 @@ class SpanExplainer:
     def _only(self, votes: dict[Place, dict[str, float]], others: dict[Place, dict[str, float]]) -> Option:
         places = [place for place in votes if place not in others]
         own = [vote for place, named in votes.items() for vote in named.items() if vote[0] not in others.get(place, ())]
-        return Option(self._spelt(places), own)
+        return Option(self._spell(places), own)
 
-    def _spelt(self, places: Sequence[Place]) -> str:
+    def _spell(self, places: Sequence[Place]) -> str:
         return ", ".join(f"{self._names[label]} {begin + 1}:{end}" for begin, end, label in places)

@@ -30,11 +30,12 @@ from widemargin._jit import kernel
 from widemargin._types import AnyArray, IntMatrix, IntVector, KeyVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
+from widemargin.text import KEY_BITS
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Columns
 from widemargin.text.hashing import hash_strings
-from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
-from widemargin.text.templates import Atom, Atoms, listed
+from widemargin.text.roles import RoleHasher, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.templates import Atom, Atoms, split_templates
 
 ROLES = ("first", "last", "split")
 SEQUENCES = {"tags": ("pos", "value"), "shapes": ("word", "shape"), "words": ("word", "lower")}
@@ -47,7 +48,7 @@ STEPS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 41)
 """The bins of lengths: each begins with one of these numbers."""
 
 DEFAULT_BRACKET_TEMPLATES = tuple(
-    listed("""
+    split_templates("""
     length  tags  shapes
     first:word  last:word  first:word[-1]  last:word[1]  first:pos[-1..0]  last:pos[0..1]
     first:pos|length  last:pos|length  first:pos[-1]|first:pos  last:pos|last:pos[1]
@@ -69,7 +70,7 @@ RICH = "rich"
 
 RICH_BRACKET_TEMPLATES = (
     *DEFAULT_BRACKET_TEMPLATES,
-    *listed("""
+    *split_templates("""
     # one token more
     first:word[1]  last:word[-1]  first:word|first:word[1]  last:word[-1]|last:word  first:word[-2]  last:word[2]
     split:word[-1]|split:word  split:pos[-2]|split:pos[-1]|split:pos  split:pos[-1]|split:pos|split:pos[1]

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.files.brackets import Brackets, parse, text_of
 from widemargin.files.document import Document
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Question, compared, listed
+from widemargin.report.explain import Explanation, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.bracket.binary import as_trees
 from widemargin.tasks.bracket.explain import SpanExplainer
 from widemargin.tasks.bracket.metrics import bracket_evaluation
 from widemargin.tasks.bracket.pictures import brackets_lines, brackets_picture
-from widemargin.tasks.files import Files, Likeness, size_of, timed
-from widemargin.tasks.strongest import Part, masked, pair_name, pairs_with, strongest
+from widemargin.tasks.files import Files, Likeness, size_of, time_call
+from widemargin.tasks.strongest import Part, mask_weights, pair_name, pairs_with, strongest
 from widemargin.tasks.tree_files import TreeReporter
 from widemargin.text.columns import Columns
 from widemargin.text.trees import Tree
@@ -30,11 +30,14 @@ class BracketReporter(TreeReporter):
 
     model: "Bracketer"
 
+    asked = ("span", "label")
+    ask_for = "a --span, and perhaps another --label"
+
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
         columns = self.model.with_columns(X)
         gold = as_trees(columns, y)
-        predicted, seconds = timed("parsing", self.model.predict, columns, n_threads)
+        predicted, seconds = time_call("parsing", self.model.predict, columns, n_threads)
         return self.with_tag_accuracy(bracket_evaluation(gold, predicted, seconds), self.tag_counts(columns))
 
     def gold(self, document: Document) -> list[Tree]:
@@ -60,23 +63,19 @@ class BracketReporter(TreeReporter):
         return {
             f"{side}_halves": Part(
                 f"{side.capitalize()} halves in constituents",
-                strongest(masked(weights, concerned), top, pair_name(names, "in")),
+                strongest(mask_weights(weights, concerned), top, pair_name(names, "in")),
             )
             for side, weights in zip(("left", "right"), rules, strict=True)
         }
 
-    def explain(self, X: Columns, question: Question) -> Explanation:
+    def answer(self, X: Columns, question: Question) -> Explanation:
         """Why some words are a constituent; without a span, the margin of every constituent."""
-        if question.span is None and question.label is not None:
-            raise WidemarginError("--explain compares one part with one other: give a --span, too")
-        if question.token is not None:
-            raise self._unsupported("; ask for a --span, not for a token")
         X = self.model.with_columns(X)
         explainer, (words,) = SpanExplainer(self.model, X), X.sequences("word")
         if question.span is not None:
             begin, end = question.span
-            return compared(*explainer.options(explainer.alternative(begin - 1, end, question.label)))
-        return listed(
+            return compare_options(*explainer.options(explainer.alternative(begin - 1, end, question.label)))
+        return list_parts(
             (f"{begin + 1}:{end} {label}: {' '.join(words[begin:end])}", margin, instead)
             for (begin, end, label), margin, instead in explainer.margins()
         )
@@ -108,6 +107,6 @@ class BracketFiles(Files):
         """Trees in brackets."""
         return Likeness.LIKELY if (reading.format or guess(raw)) == "brackets" else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """F1 of labelled brackets."""
         return bracket_evaluation(gold.y, predicted.y, {})

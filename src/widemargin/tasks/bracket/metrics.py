@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from widemargin.errors import DataError
-from widemargin.files.brackets import retagged
-from widemargin.metrics import Score, Scores, counted, quotient
+from widemargin.files.brackets import retag
+from widemargin.metrics import Score, Scores, quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
 from widemargin.text.trees import Tree
@@ -72,14 +72,14 @@ def bracket_scores(
             for bracket, n in each.items():
                 counts[bracket.label] += n
         exact += g_brackets == p_brackets
-    scores: Scores = counted(right, found, wanted)
+    scores: Scores = scores_from_counts(right, found, wanted)
     return BracketScores(scores.by_label, scores.micro, quotient(exact, len(gold)))
 
 
 def scores_of(gold: Sequence[Tree], predicted: Sequence[Tree]) -> BracketScores:
     """Scores of predicted trees, whose tags may be predicted, too; gold tags decide which words are punctuation."""
     if [tree.words() for tree in gold] == [tree.words() for tree in predicted]:
-        predicted = [retagged(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)]
+        predicted = [retag(tree, of.tags()) for tree, of in zip(predicted, gold, strict=True)]
     return bracket_scores(gold, predicted)  # raises an error if words differ
 
 

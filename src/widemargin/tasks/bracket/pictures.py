@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from widemargin.report import svg
 from widemargin.report.svg import Picture, Text, number
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 from widemargin.text.trees import Tree
 
 LEVEL = 40.0  # between two lines of labels
@@ -112,7 +112,7 @@ def _nodes(tree: Tree) -> list[DrawnNode]:
             nodes[parent].children.append(len(nodes))
         if isinstance(each, Tree):
             waiting += [(child, len(nodes)) for child in reversed(each.children)]
-            nodes.append(DrawnNode(shown(each.label) or NAMELESS, PHRASE if each.word is None else TAG, []))
+            nodes.append(DrawnNode(printable(each.label) or NAMELESS, PHRASE if each.word is None else TAG, []))
         else:
-            nodes.append(DrawnNode(shown(each), WORD, []))
+            nodes.append(DrawnNode(printable(each), WORD, []))
     return nodes

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import Parameters, changed, parameter
+from widemargin.tasks.parameters import Parameters, parameter, with_default
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -15,12 +15,12 @@ class LinearParameters(Parameters):
     usual_C: ClassVar[float] = 1.0
     usual_epochs: ClassVar[int] = 1000
 
-    tol: float | None = changed(Parameters, "tol", 0.001)
+    tol: float | None = with_default(Parameters, "tol", 0.001)
     fit_intercept: bool = parameter(
         True, "Whether every label has a bias, penalised like the other weights.", option="--intercept/--no-intercept"
     )
     intercept_scaling: float = parameter(
-        1.0, "The value of the feature behind the bias; the larger it is, the less the bias is penalised."
+        1.0, "The value of the feature behind the bias; the larger it is, the less the bias is penalised.", above=0
     )
     costs: "Mapping[Any, float] | None" = parameter(
         None,

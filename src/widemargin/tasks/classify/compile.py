@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
-from widemargin.core.checks import checked_weights, is_number
-from widemargin.core.examples import Examples
-from widemargin.core.problem import predict
+from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
-from widemargin.core.sparse import Matrix, Rows, binary, taken
-from widemargin.errors import DataError, WidemarginError
+from widemargin.core.sparse import Matrix, Rows, binary, take_rows
+from widemargin.errors import DataError
 from widemargin.structures.label_rows import LabelRows
 from widemargin.tasks.classify import ClassifierParameters, LinearParameters, MultilabelParameters
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.survey import Survey, widened
-from widemargin.tasks.training import Compiled, Data
-from widemargin.text.labels import cost_matrix, fixed_labels, joined, label_weights, values_by_label
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
+from widemargin.text.labels import cost_matrix, fixed_labels, join_labels, label_weights, values_by_label
 from widemargin.text.matrices import MatrixExtractor, as_matrix, warn_of_scales
 
 if TYPE_CHECKING:
@@ -120,7 +117,7 @@ def _compile(
     examples = kind(binary(X.rows), X.width, len(labels), gold, costs=costs, intercept=intercept)
     if dev is not None:
         found = kind(extractor.rows(dev[0]), X.width, len(labels), intercept=intercept)
-        score = partial(_dev_score, model.several, found, dev[1], count_threads(parameters.n_jobs))
+        score = score_of_outputs(found, parameters.n_jobs, partial(_f1 if model.several else _accuracy, dev[1]))
     return Compiled(
         examples,
         partial(_model, model, labels, extractor, examples.features),
@@ -133,11 +130,12 @@ def _compile(
     )
 
 
-def _dev_score(several: bool, examples: Examples, gold: AnyArray, n_threads: int, w: FloatVector) -> float:
-    """The share of right classes; or F1 of the labels, over all examples."""
-    predicted = np.concatenate(predict(examples, w, n_threads))
-    if not several:
-        return float(np.mean(predicted == gold))
+def _accuracy(gold: IntVector, predicted: IntVector) -> float:
+    return float(np.mean(predicted == gold))
+
+
+def _f1(gold: IntMatrix, predicted: IntMatrix) -> float:
+    """F1 of the labels, over all examples."""
     return float(2.0 * (predicted * gold).sum() / max(predicted.sum() + gold.sum(), 1))
 
 
@@ -158,35 +156,30 @@ def _labels_after(after: LinearModel, classes: Sequence[Any] | None, found: Sequ
     """The labels of a piece that comes after a model: those of the model and those `found` in the piece."""
     given, online = None if classes is None else list(classes), after.online
     fixed = fixed_labels(given, after.labels, fixed=online is not None and online.fixed)
-    return sorted(joined(after.labels, found) if fixed is None else fixed)
+    return sorted(join_labels(after.labels, found) if fixed is None else fixed)
 
 
 def _match(labels: list[Any], extractor: MatrixExtractor, linear: LabelRows, model: LinearModel) -> "Matched":
     """The weights of another classifier for the labels and columns that both have, matched by name."""
-    from widemargin.tasks.warm import Matched, moved, places  # seldom needed
+    from widemargin.tasks.warm import Matched, places, reorder_axes  # seldom needed
 
     codes, columns = places(labels, model.labels), places(extractor.names(), model.extractor.names())
     bias = [model.bias / linear.intercept] if linear.intercept else []
     w = np.concatenate([model.W.ravel(), *bias, model.pairs])
     n, n_linear, numbers = len(model.labels), len(w) - len(model.pairs), np.arange(len(w))
-    moved_bias = [moved(numbers[model.W.size : n_linear], codes)] if bias else []
+    moved_bias = [reorder_axes(numbers[model.W.size : n_linear], codes)] if bias else []
     pairs = np.full(linear.n_weights - linear.n_linear, -1)
     if len(pairs) and len(model.pairs):
         table = np.full((n, n), -1)
         first, second = np.triu_indices(n, 1)
         table[first, second] = table[second, first] = numbers[n_linear:]
-        pairs = moved(table, codes, codes)[np.triu_indices(len(labels), 1)]
-    W = moved(numbers[: model.W.size].reshape(model.W.shape), columns, codes)
+        pairs = reorder_axes(table, codes, codes)[np.triu_indices(len(labels), 1)]
+    W = reorder_axes(numbers[: model.W.size].reshape(model.W.shape), columns, codes)
     return Matched(w, np.concatenate([W.ravel(), *moved_bias, pairs]), (codes, columns))
 
 
 def _intercept(parameters: LinearParameters) -> float:
-    scaling = parameters.intercept_scaling
-    if not parameters.fit_intercept:
-        return 0.0
-    if not is_number(scaling) or scaling <= 0:
-        raise WidemarginError(f"intercept_scaling must be a positive number, not {scaling!r}")
-    return float(scaling)
+    return float(parameters.intercept_scaling) if parameters.fit_intercept else 0.0
 
 
 def _with_class_weights(
@@ -222,7 +215,7 @@ def merge_equal_examples(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix,
     order = np.array(sorted(kept.tolist(), key=keys.__getitem__))
     first = np.flatnonzero([k == 0 or keys[order[k]] != keys[order[k - 1]] for k in range(len(order))])
     distinct = order[first]
-    return Matrix(taken(rows, distinct), X.width), labels[distinct], np.add.reduceat(weight[order], first)
+    return Matrix(take_rows(rows, distinct), X.width), labels[distinct], np.add.reduceat(weight[order], first)
 
 
 def _check_lengths(features: Rows, gold: IntVector | IntMatrix) -> None:

@@ -20,7 +20,7 @@ from widemargin.tasks.parameters import documented
 from widemargin.tasks.plan import solver_and_objective
 from widemargin.tasks.scikit_learn import Classifying, available_if
 from widemargin.tasks.training import Data
-from widemargin.text.inputs import drained
+from widemargin.text.inputs import drain
 from widemargin.text.matrices import in_shares
 
 M = TypeVar("M", bound=LinearModel)
@@ -60,9 +60,7 @@ class LinearEstimator(NamedEstimator[M]):
 
         `classes` are all labels that will ever occur (others are refused from then on); None learns those of `y`.
         """
-        data = Data(
-            *self._checked(drained(X), drained(y), drained(sample_weight), reset=not self.__sklearn_is_fitted__())
-        )
+        data = Data(*self._check_data(drain(X), drain(y), drain(sample_weight), reset=not self.__sklearn_is_fitted__()))
         return self._learn(data, None if classes is None else np.unique(classes).tolist())
 
     @available_if(_has_probabilities)
@@ -73,19 +71,19 @@ class LinearEstimator(NamedEstimator[M]):
         """
         return self._ask("predict_proba", X)
 
-    def _fitted(self, model: M, solution: Solution | None = None) -> Self:
-        super()._fitted(model, solution)
+    def _wrap(self, model: M, solution: Solution | None = None) -> Self:
+        super()._wrap(model, solution)
         self.classes_ = np.array(model.labels)
         self.n_features_in_ = model.extractor.width
         return self
 
     @abstractmethod
-    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
         """The data given to `fit`, in the form that training takes."""
 
     def _inputs(self, X: Any) -> Any:
         self._check_fitted()
-        X = drained(X)
+        X = drain(X)
         found = None if hasattr(self, "feature_names_in_") else _checked_matrix(X, self.n_features_in_)
         if found is not None:
             return found
@@ -161,7 +159,7 @@ class LinearClassifier(ClassifierParameters, Classifying, LinearEstimator[Classi
             raise AttributeError("there are no weights before fit")
         return self.model_
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
         from sklearn.utils.multiclass import check_classification_targets  # slow to import
         from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
@@ -211,7 +209,7 @@ class MultilabelClassifier(MultilabelParameters, Classifying, LinearEstimator[Mu
         self._check_fitted()
         return super().score(X, indicators(y, self.model_.labels)[1], sample_weight)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, Any, Any]:
         from sklearn.utils.multiclass import check_classification_targets  # slow to import
         from sklearn.utils.validation import _check_sample_weight, _check_y, validate_data
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widemargin.core.sparse import NO_ROWS, Matrix, taken
+from widemargin.core.sparse import NO_ROWS, Matrix, entries_of, take_rows
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.files.svmlight import SvmlightData, cut, parse
-from widemargin.metrics import counted, quotient
+from widemargin.metrics import quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, by_support, overall, plain, score_table, spelt_f1
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.files import Files, Likeness, TallyReporter, timed
+from widemargin.tasks.files import Files, Likeness, TallyReporter, time_call
 from widemargin.tasks.strongest import Part, strongest
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ class LinearReporter(TallyReporter):
 
     model: "LinearModel"
 
+    asked = ("label",)
+    ask_for = "another --label"
+
     @property
     def explains(self) -> bool:
         """Whether outputs are single classes."""
@@ -40,7 +43,7 @@ class LinearReporter(TallyReporter):
 
     def count(self, X: Any, y: Any, n_threads: int, **options: Any) -> Tally:
         """Counts of right and wrong labels."""
-        outputs, seconds = timed("classifying", self.model.predict, X, n_threads)
+        outputs, seconds = time_call("classifying", self.model.predict, X, n_threads)
         return Tally(class_counts(self._in_words(y), self._in_words(outputs)), seconds)
 
     def score(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
@@ -72,7 +75,7 @@ class LinearReporter(TallyReporter):
         """A line of labels per example, or the file with its labels replaced if its format is asked for."""
         labels = [",".join(each) for each in self._in_words(outputs)]
         if reading.format is not None:
-            return str(corpus.document.relabelled(labels))
+            return str(corpus.document.relabel(labels))
         return "".join(f"{label}\n" for label in labels)
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
@@ -97,31 +100,26 @@ class LinearReporter(TallyReporter):
         n = corpus.size["examples"]
         if not 1 <= number <= n:
             raise WidemarginError(f"there is no example {number} in a file of {n}")
-        return corpus._replace(X=corpus.X._replace(rows=taken(corpus.X.rows, np.array([number - 1]))), y=None)
+        return corpus._replace(X=corpus.X._replace(rows=take_rows(corpus.X.rows, np.array([number - 1]))), y=None)
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """Why an example has its class and not the named one; without a name, its margin over the runner-up."""
         model: Any = self.model
-        if model.several:
-            return super().explain(X, question)
-        if question.token is not None or question.span is not None or question.head is not None:
-            raise self._unsupported("; ask for another --label")
         labels, (scores,) = list(map(str, model.labels)), model.scores(X)
         best, *rest = np.argsort(-scores, kind="stable").tolist()
         if question.label is None:
-            return listed([(labels[best], float(scores[best] - scores[rest[0]]), labels[rest[0]])])
+            return list_parts([(labels[best], float(scores[best] - scores[rest[0]]), labels[rest[0]])])
         if question.label not in labels or question.label == labels[best]:
             known = ", ".join(repr(labels[each]) for each in sorted(rest))
             raise WidemarginError(f"the class is {labels[best]!r}; compare it with one of {known}")
-        return compared(self._option(X, best), self._option(X, labels.index(question.label)))
+        return compare_options(self._option(X, best), self._option(X, labels.index(question.label)))
 
     def _option(self, X: Any, label: int) -> Option:
         model = self.model
-        rows, names = model.extractor.rows(X), model.extractor.names()
-        values = (rows.values if len(rows.values) else np.ones(len(rows.indices))).tolist()
+        names = model.extractor.names()
         votes = [
             (f"{names[feature]}={value:g}", value * float(model.W[feature, label]))
-            for feature, value in zip(rows.indices.tolist(), values, strict=True)
+            for feature, value in entries_of(model.extractor.rows(X), 0)
         ]
         return Option(str(model.labels[label]), [*votes, ("bias", float(model.bias[label]))])
 
@@ -153,7 +151,7 @@ class ClassifyFiles(Files):
         """Examples of the svmlight format."""
         return Likeness.POSSIBLE if (reading.format or guess(raw)) == "svmlight" else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Accuracy and F1."""
         counts = class_counts(gold.document.labels, predicted.document.labels)
         return counted_evaluation(counts, {}, {}, several=gold.about["several"])
@@ -185,7 +183,7 @@ def counted_evaluation(
 ) -> Evaluation:
     """How many labels are right, by the counts of `class_counts`."""
     by_kind = ({key[1]: n for key, n in counts.items() if key[0] == what} for what in LABELS)
-    scores = counted(*by_kind)
+    scores = scores_from_counts(*by_kind)
     right = quotient(counts[RIGHT], counts[EXAMPLES])
     results: dict[str, Any] = {"accuracy": right, **overall(scores.micro), "by_label": plain(scores.by_label)}
     facts = [("accuracy", share(right) + (" of the sets are all right" if several else ""))]

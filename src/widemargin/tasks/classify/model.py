@@ -16,7 +16,7 @@ from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.structures.examples import WithSums
-from widemargin.tasks.answers import Answers, Probable, Ranked, above_least, checked_k, tempered, together
+from widemargin.tasks.answers import Answers, Probable, Ranked, above_least, checked_k, together, weights_at
 from widemargin.tasks.calibration import Judged, Margins, Tempered
 from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples, multilabel_kind
 from widemargin.tasks.constraints import Constraints, check_possible
@@ -68,7 +68,7 @@ class LinearModel(Probable):
         rows = self.predict_proba(X, n_threads, **limits).tolist()
         return [{"probabilities": above_least(self.labels, row)} for row in rows]
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """The same model without features whose weights are all zero."""
         used = (self.W != 0.0).any(axis=1)
         return replace(self, extractor=self.extractor.keep(used), W=self.W[used])
@@ -118,7 +118,7 @@ class Classifier(LinearModel, Answers):
         self, X: Any, k: int, n_threads: int = 1, constraints: Constraints | None = None
     ) -> list[list[Ranked]]:
         """The `k` best classes of every row, best first; fewer if fewer are allowed."""
-        scores = self._limited(X, constraints)
+        scores = self._scores_under(X, constraints)
         order = np.argsort(-scores, axis=1, kind="stable")[:, : checked_k(k)]
         return [
             [Ranked(row[c], self.labels[c]) for c in best if row[c] > -np.inf]
@@ -147,14 +147,14 @@ class Classifier(LinearModel, Answers):
 
     def predict_proba(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> FloatMatrix:
         """The probability of every class for every row."""
-        return _softmax(self.beta * self._limited(X, constraints))
+        return _softmax(self.beta * self._scores_under(X, constraints))
 
     def predict_minimum_risk(self, X: Any, n_threads: int = 1) -> list[Any]:
         """The most probable classes, which are those with the best scores."""
         self.check_probable()
         return self.predict(X, n_threads)
 
-    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+    def judge(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The classes predicted for `X`, judged by `y`."""
         margins = self._margins(X)
         if len(margins.codes) != len(y):
@@ -163,17 +163,17 @@ class Classifier(LinearModel, Answers):
         right = [str(self.labels[c]) == str(g) for c, g in zip(margins.codes.tolist(), y, strict=True)]
         return {"labels": Judged.of([margins.of_labels()], right)} if right else {}
 
-    def tempered(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
+    def temper(self, X: Any, y: Any, n_threads: int = 1) -> Tempered:
         """The probabilities of all classes, and which are right."""
         scores = self.scores(X)
         right = np.array([list(map(str, self.labels))]) == np.array(list(map(str, y)))[:, None]
         return Tempered(lambda beta: _softmax(beta * scores), right)
 
     def _margins(self, X: Any, constraints: Constraints | None = None) -> Margins:
-        scores = self._limited(X, constraints)
+        scores = self._scores_under(X, constraints)
         return Margins.of(scores.argmax(axis=1).astype(np.int32), scores)
 
-    def _limited(self, X: Any, constraints: Constraints | None) -> FloatMatrix:
+    def _scores_under(self, X: Any, constraints: Constraints | None) -> FloatMatrix:
         scores = self.scores(X)
         if constraints is None:
             return scores
@@ -213,7 +213,7 @@ class MultilabelModel(LinearModel):
 
     def predict_proba(self, X: Any, n_threads: int = 1) -> FloatMatrix:
         """The probability of every label for every row."""
-        w, found = tempered(self.w, self.beta), []
+        w, found = weights_at(self.w, self.beta), []
         for part in in_shares(X):
             examples = self.examples(part)
             if not isinstance(examples, WithSums):

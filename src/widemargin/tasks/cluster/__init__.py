@@ -20,7 +20,9 @@ class ClusterParameters(LatentParameters):
         "correlation clustering, whose decoding is greedy and proves nothing.",
     )
     link_penalty: float = parameter(
-        1.0, "The cost of a link between items of different clusters; a missing link costs 1. Lower it for more links."
+        1.0,
+        "The cost of a link between items of different clusters; a missing link costs 1. Lower it for more links.",
+        least=0,
     )
     pair_features: "Callable[[Any, Any], Any] | None" = parameter(
         None,

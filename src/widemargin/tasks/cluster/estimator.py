@@ -8,24 +8,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import IntVector
-from widemargin.clusterings import SCORES, by_first, clustering_scores
-from widemargin.core.checks import is_number
+from widemargin.clusterings import by_first, clustering_scores
 from widemargin.core.solution import Solution
 from widemargin.core.sparse import sums
 from widemargin.core.stop import Score
 from widemargin.decoders.kruskal import Flags
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.structures.forest import Documents, ForestExamples
 from widemargin.tasks.cluster import ClusterParameters
 from widemargin.tasks.cluster.features import PairExtractor
 from widemargin.tasks.cluster.model import DECODERS, ClusterModel
-from widemargin.tasks.clusters import check_choices, check_clusters, check_list, predict_clusters
+from widemargin.tasks.clusters import check_clusters, check_list, clusters_in
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.survey import Survey, refuse_latent
-from widemargin.tasks.training import Compiled, Data
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.columns import split
 
 
@@ -52,9 +50,6 @@ def compile_clusters(
 
     The names of clusters do not matter, so `labels` is ignored.
     """
-    check_choices(parameters, DECODERS, SCORES)
-    if not is_number(parameters.link_penalty) or not 0 <= parameters.link_penalty < np.inf:
-        raise WidemarginError(f"link_penalty must be a number of at least 0, not {parameters.link_penalty!r}")
     _check_documents(data.X)
     extractor = PairExtractor.choose(data.X, parameters.pair_features, parameters.fields)
     if survey is not None:
@@ -126,8 +121,11 @@ def _dev_score(parameters: ClusterParameters, extractor: PairExtractor, X: Any, 
     documents = extractor.transform(X)
     cluster_numbers(documents, y)
     examples = DECODERS[parameters.decoder](documents, extractor.n_features)
-    metric, n_threads = parameters.dev_metric, count_threads(parameters.n_jobs)
-    return lambda w: f1_of_clusters(y, predict_clusters(examples, w, n_threads), metric)
+    return score_of_outputs(
+        examples,
+        parameters.n_jobs,
+        lambda outputs: f1_of_clusters(y, clusters_in(examples, outputs), parameters.dev_metric),
+    )
 
 
 def f1_of_clusters(y: Any, outputs: Sequence[Sequence[int]], metric: str) -> float:

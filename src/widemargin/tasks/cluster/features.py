@@ -32,10 +32,19 @@ from widemargin.errors import DataError, ModelFileError
 from widemargin.structures.forest import Documents
 from widemargin.tasks.clusters import check_list
 from widemargin.text.alphabet import FeatureCounts
-from widemargin.text.coded import Coded, Column, ColumnExtractor, common_members, crossed, same
+from widemargin.text.coded import Coded, Column, ColumnExtractor, common_members, cross, same
 from widemargin.text.extractor import FeatureRows
 from widemargin.text.matrices import MatrixExtractor
-from widemargin.text.mentions import Mentions, agrees, classes, closest, copular, described, initials_match, overlap
+from widemargin.text.mentions import (
+    Mentions,
+    agrees,
+    classes,
+    closest,
+    copular,
+    describe_mentions,
+    initials_match,
+    overlap,
+)
 from widemargin.text.records import RecordExtractor
 
 EVERY_PAIR = "every pair"
@@ -348,8 +357,8 @@ def _number(text: str | None) -> float:
 
 def compare_mentions(mentions: Mentions, i: AnyArray, j: AnyArray) -> dict[str, Column]:
     """The features of the pairs (i, j) of one document, i before j."""
-    d = described(mentions)
-    kinds = crossed(d.kind.at(i), d.kind.at(j))
+    d = describe_mentions(mentions)
+    kinds = cross(d.kind.at(i), d.kind.at(j))
     pronoun = d.kind.is_one_of("pronoun")
     neither, both = ~pronoun[i] & ~pronoun[j], pronoun[i] & pronoun[j]
     apart = Coded(
@@ -363,13 +372,13 @@ def compare_mentions(mentions: Mentions, i: AnyArray, j: AnyArray) -> dict[str, 
     agreeing = agrees(d, i, j)
     return {
         "kinds": kinds,
-        "sentences apart": crossed(d.kind.at(j), d.kind.at(i), apart),
-        "mentions apart": crossed(d.kind.at(j), between),
-        "determiners": crossed(d.determiner.at(i), d.determiner.at(j)).where(neither),
-        "roles": crossed(d.role.at(i), d.role.at(j)),
+        "sentences apart": cross(d.kind.at(j), d.kind.at(i), apart),
+        "mentions apart": cross(d.kind.at(j), between),
+        "determiners": cross(d.determiner.at(i), d.determiner.at(j)).where(neither),
+        "roles": cross(d.role.at(i), d.role.at(j)),
         "the same string": same(d.text, i, j) & neither,
-        "the same string without determiner": crossed(d.kind.at(j), apart).where(same_bare),
-        "the same head": crossed(d.kind.at(j), d.determiner.at(j)).where(same_head & ~same_bare),
+        "the same string without determiner": cross(d.kind.at(j), apart).where(same_bare),
+        "the same head": cross(d.kind.at(j), d.determiner.at(j)).where(same_head & ~same_bare),
         "the same head, sentences apart": apart.where(same_head),
         "the same head, the closest one": closest(same_head, i, j),
         "the same head, other modifiers": same_head & (rest > 0) & (shared <= 1),
@@ -379,19 +388,19 @@ def compare_mentions(mentions: Mentions, i: AnyArray, j: AnyArray) -> dict[str, 
         "words of one in the other": kinds.where(neither & (fewer > 0) & (shared == fewer) & ~same_bare),
         "a word in common": neither & (shared > 0) & ~same_head,
         "one is the initials of the other": initials_match(d, i, j),
-        "pronouns": crossed(d.pronoun.at(i), d.pronoun.at(j)),
+        "pronouns": cross(d.pronoun.at(i), d.pronoun.at(j)),
         "the same pronoun, sentences apart": apart.where(both & same(d.pronoun, i, j)),
-        "pronoun after": crossed(d.pronoun.at(j), d.kind.at(i), d.number.at(i)).where(~pronoun[i]),
-        "pronoun before": crossed(d.kind.at(j), apart).where(pronoun[i] & ~pronoun[j]),
-        "pronoun, the closest that agrees": crossed(d.pronoun.at(j), d.kind.at(i)).where(
+        "pronoun after": cross(d.pronoun.at(j), d.kind.at(i), d.number.at(i)).where(~pronoun[i]),
+        "pronoun before": cross(d.kind.at(j), apart).where(pronoun[i] & ~pronoun[j]),
+        "pronoun, the closest that agrees": cross(d.pronoun.at(j), d.kind.at(i)).where(
             closest(agreeing & pronoun[j] & ~nested, i, j)
         ),
         "pronoun, the closest subject": closest(agreeing & pronoun[j] & d.role.is_one_of("nsubj")[i] & ~nested, i, j),
-        "numbers": crossed(d.number.at(i), d.number.at(j), d.kind.at(j)),
-        "persons": crossed(d.person.at(i), d.person.at(j)).where(d.person.codes[i] != d.person.codes[j]),
-        "genders": crossed(d.gender.at(i), d.gender.at(j)),
+        "numbers": cross(d.number.at(i), d.number.at(j), d.kind.at(j)),
+        "persons": cross(d.person.at(i), d.person.at(j)).where(d.person.codes[i] != d.person.codes[j]),
+        "genders": cross(d.gender.at(i), d.gender.at(j)),
         "apposition": (d.parent[j] == d.head[i]) & d.role.is_one_of("appos")[j],
         "copula": copular(d, i, j) & ~nested,
-        "nested": crossed(d.kind.at(i), d.kind.at(j)).where(nested),
-        "in one sentence": crossed(d.role.at(i), d.kind.at(j)).where((d.sentence[i] == d.sentence[j]) & ~nested),
+        "nested": cross(d.kind.at(i), d.kind.at(j)).where(nested),
+        "in one sentence": cross(d.role.at(i), d.kind.at(j)).where((d.sentence[i] == d.sentence[j]) & ~nested),
     }

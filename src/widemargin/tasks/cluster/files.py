@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from widemargin.clusterings import NAMES, Labels, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
+from widemargin.clusterings import Labels, check_items, clustering_scores, conll_f1, mitre_loss, pair_loss
 from widemargin.core.sparse import Rows
 from widemargin.decoders.kruskal import components
 from widemargin.errors import DataError
@@ -30,16 +30,16 @@ from widemargin.files import mentions as mention_files
 from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.pieces import Cut, every_line
-from widemargin.files.raw import RawText, Source, shortened
+from widemargin.files.raw import RawText, Source, shorten
 from widemargin.files.svmlight import SvmlightData, parse
-from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
 from widemargin.structures.forest import Documents
 from widemargin.tasks.base import Corpus, Reading
 from widemargin.tasks.cluster.features import Pairs
 from widemargin.tasks.cluster.pictures import cluster_lines, cluster_pictures, described_items, explain_pairs
-from widemargin.tasks.clusters import ClusteringReporter, open_document, predict_clusters
+from widemargin.tasks.clusters import ClusteringReporter, evaluation_of_clusters, open_document, predict_clusters
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.strongest import Part, strongest
 
@@ -70,7 +70,7 @@ class RecordFile(NamedTuple):
         """Facts for the model to remember: none."""
         return {}
 
-    def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
+    def rewrite(self, outputs: Sequence[Sequence[int]]) -> str:
         """The file with these clusters."""
         written = list(self.raw.lines)
         for lines, clusters in zip(self.lines, outputs, strict=True):
@@ -89,8 +89,8 @@ def read_records(
     objects = {number: json_object(raw, number) for number, line in enumerate(raw.lines) if line.strip()}
     if not objects and not raw.first:
         raise DataError(f"{raw.source} has no records")
-    nested = raw.judged("nested", lambda: "records" in next(iter(objects.values())))
-    return _nested(raw, objects, gold=gold) if nested else _flat(raw, objects, gold=gold)
+    nested = raw.judge_once("nested", lambda: "records" in next(iter(objects.values())))
+    return _read_nested(raw, objects, gold=gold) if nested else _read_flat(raw, objects, gold=gold)
 
 
 def is_nested(head: RawText) -> bool:
@@ -108,7 +108,7 @@ def _first(head: RawText) -> dict[str, Any]:
     return {} if number is None else json_object(head, number)
 
 
-def _nested(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) -> RecordFile:
+def _read_nested(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) -> RecordFile:
     X, y = [], []
     for number, members in objects.items():
         records = _list(raw, number, members, "records")
@@ -123,7 +123,7 @@ def _nested(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) 
     return RecordFile(raw, X, y if gold else None, [[number] for number in objects], nested=True)
 
 
-def _flat(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) -> RecordFile:
+def _read_flat(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) -> RecordFile:
     X: dict[Any, list[Any]] = {}
     y: dict[Any, list[Any]] = {}
     lines: dict[Any, list[int]] = {}
@@ -133,7 +133,7 @@ def _flat(raw: RawText, objects: Mapping[int, dict[str, Any]], *, gold: bool) ->
         _check_record(raw, number, record)
         document = record.get("document")
         if isinstance(document, list | dict):
-            raise raw.fault(number, f'"document" is {shortened(repr(document))}, not a name')
+            raise raw.fault(number, f'"document" is {shorten(repr(document))}, not a name')
         if gold and "cluster" not in record:
             raise raw.fault(number, 'the object has no "cluster"')
         X.setdefault(document, []).append(_fields(record))
@@ -146,7 +146,7 @@ def _list(raw: RawText, number: int, members: dict[str, Any], key: str) -> list[
     if key not in members:
         raise raw.fault(number, f'the object has no "{key}"')
     if not isinstance(members[key], list):
-        raise raw.fault(number, f'"{key}" is {shortened(repr(members[key]))} where a list is wanted')
+        raise raw.fault(number, f'"{key}" is {shorten(repr(members[key]))} where a list is wanted')
     found: list[Any] = members[key]
     return found
 
@@ -155,13 +155,11 @@ def _check_record(raw: RawText, number: int, record: Any) -> None:
     if isinstance(record, str):
         return
     if not isinstance(record, dict):
-        raise raw.fault(number, f"{shortened(repr(record))} is not a record: an object or a string is wanted")
+        raise raw.fault(number, f"{shorten(repr(record))} is not a record: an object or a string is wanted")
     for name, value in _fields(record).items():
         strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
         if not (value is None or strings or isinstance(value, str | int | float)):
-            raise raw.fault(
-                number, f'the field "{shortened(name)}" is {shortened(repr(value))}, not a text or a number'
-            )
+            raise raw.fault(number, f'the field "{shorten(name)}" is {shorten(repr(value))}, not a text or a number')
 
 
 def _fields(record: Any) -> Any:
@@ -170,7 +168,7 @@ def _fields(record: Any) -> Any:
 
 def _cluster(raw: RawText, number: int, cluster: Any) -> Any:
     if isinstance(cluster, list | dict):
-        raise raw.fault(number, f"the cluster {shortened(repr(cluster))} is not a name or a number")
+        raise raw.fault(number, f"the cluster {shorten(repr(cluster))} is not a name or a number")
     return cluster
 
 
@@ -189,13 +187,13 @@ class PairFile(NamedTuple):
         """The number of items of each document."""
         return [document.n or 0 for document in self.X]
 
-    def rewritten(self, outputs: Sequence[Sequence[int]]) -> str:
+    def rewrite(self, outputs: Sequence[Sequence[int]]) -> str:
         """The file with new labels: +1 for pairs in one cluster, −1 for others."""
         labels = [""] * len(self.data.labels)
         for document, examples, clusters in zip(self.X, self.examples, outputs, strict=True):
             for example, (i, j) in zip(examples, document.pairs.tolist(), strict=True):
                 labels[example] = "+1" if clusters[i] == clusters[j] else "-1"
-        return self.data.relabelled(labels)
+        return self.data.relabel(labels)
 
 
 def read_pairs(
@@ -230,7 +228,7 @@ def _pair(raw: RawText, line: int) -> tuple[str, int, int]:
     words = raw.lines[line].partition("#")[2].split()
     numbers = [word for word in words[1:] if word.isascii() and word.isdecimal() and len(word) < 10]
     if len(words) != 3 or len(numbers) != 2 or int(numbers[0]) == int(numbers[1]):
-        found = shortened(raw.lines[line].strip())
+        found = shorten(raw.lines[line].strip())
         raise raw.fault(line, f"a document and two different items, as in '# d 0 1', must be at the end: {found!r}")
     return words[0], int(numbers[0]), int(numbers[1])
 
@@ -270,10 +268,12 @@ class ClusterReporter(ClusteringReporter):
     model: "ClusterModel"
 
     counts = "items"
+    asked = ("span",)
+    ask_for = "two items by --span I:J"
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted clusters agree with `y`, by all scores, and how long prediction takes."""
-        return cluster_evaluation([list(labels) for labels in y], *self.timed(X, n_threads, "clustering"))
+        return cluster_evaluation([list(labels) for labels in y], *self.timed_clusters(X, n_threads, "clustering"))
 
     def warm_up(self) -> None:
         """Cluster a document of one item, so that loading compiled kernels does not count."""
@@ -297,7 +297,7 @@ class ClusterReporter(ClusteringReporter):
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """The file with its clusters replaced."""
-        return str(corpus.document.rewritten(outputs))
+        return str(corpus.document.rewrite(outputs))
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
         """Clusters with their items; mentions of a text are marked in it."""
@@ -311,7 +311,7 @@ class ClusterReporter(ClusteringReporter):
         names = self.model.extractor.names()
         return {"features": Part("Features of pairs", strongest(self.model.weights, top, names.__getitem__))}
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """The links of a document; with a span i:j, the reasons for and against linking the items i and j."""
         return explain_pairs(self.model, X, question)
 
@@ -330,7 +330,7 @@ class ClusterFiles(Files):
         is_records = (reading.format or guess(raw)) == "jsonl" and are_records(raw)
         return Likeness.LIKELY if is_records else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """All scores of clusters."""
         return cluster_evaluation(gold.y, predicted.y, {})
 
@@ -352,14 +352,10 @@ def cluster_evaluation(gold: Sequence[Labels], outputs: Sequence[Labels], second
     check_items(gold, outputs)
     scores = clustering_scores(gold, outputs)
     losses = {"mitre_loss": mitre_loss(gold, outputs), "pair_loss": pair_loss(gold, outputs)}
-    conll = conll_f1(scores)
-    of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
-    results = {**of_scores, "conll_f1": conll, **losses, "by_score": plain(scores)}
     facts = [
         ("B³", share(scores["b3"].f1)),
         ("MITRE loss", share(losses["mitre_loss"])),
         ("pair loss", share(losses["pair_loss"])),
-        ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by clusters"),
+        ("CoNLL", f"{share(conll_f1(scores))}, the mean of MUC, B³ and CEAF by clusters"),
     ]
-    tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
-    return Evaluation(results, "b3_f1", facts, tables, seconds)
+    return evaluation_of_clusters(scores, "b3_f1", facts, seconds, losses)

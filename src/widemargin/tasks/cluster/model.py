@@ -39,11 +39,6 @@ class ClusterModel(ClusteringModel):
     decoder: str
 
     @property
-    def w(self) -> FloatVector:
-        """All weights."""
-        return self.weights
-
-    @property
     def sizes(self) -> dict[str, int]:
         """The numbers of features and weights; clusters have no labels."""
         return {"labels": 0, "features": self.extractor.n_features, "weights": len(self.weights)}
@@ -56,7 +51,7 @@ class ClusterModel(ClusteringModel):
         """Documents whose features are known as examples."""
         return DECODERS[self.decoder](documents, self.extractor.n_features)
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """The same model without features whose weights are zero."""
         used = self.weights != 0.0
         used[-1] = True

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widemargin.clusterings import clusters_of
+from widemargin.core.sparse import entries_of
 from widemargin.errors import WidemarginError
 from widemargin.report import svg
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.svg import Picture, number
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 from widemargin.structures.forest import Documents
 from widemargin.tasks.cluster.features import Pairs
 from widemargin.tasks.clusters import COLOURS, larger_clusters
@@ -55,7 +56,7 @@ def cluster_lines(items: Sequence[str], clusters: Sequence[int]) -> list[str]:
         last = len(members) - 1
         for place, item in enumerate(members):
             joint = "─" if last == 0 else "┬" if place == 0 else "╰" if place == last else "├"
-            lines.append(f"{joint}─ {shown(items[item])}")
+            lines.append(f"{joint}─ {printable(items[item])}")
     return lines
 
 
@@ -135,14 +136,12 @@ def _underline(
 def _text_at(x: float, y: float, text: str, *, size: float = SIZE, colour: str = svg.INK) -> str:
     return (
         f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{colour}" text-anchor="start">'
-        f"{escape(shown(text))}</text>\n"
+        f"{escape(printable(text))}</text>\n"
     )
 
 
 def explain_pairs(model: "ClusterModel", X: Any, question: Question) -> Explanation:
     """The links of a document, or the reasons for and against linking two items."""
-    if question.token is not None or question.head is not None or question.label is not None:
-        raise WidemarginError(f"the model predicts {model.predicts}; ask for two items by --span I:J")
     documents, one = model.extractor.transform(X), np.zeros(1, dtype=np.int32)
     examples = model.examples_of(documents)
     scores = examples.scored(model.weights, one).scores.own
@@ -151,19 +150,17 @@ def explain_pairs(model: "ClusterModel", X: Any, question: Question) -> Explanat
         outputs: Any = examples.decode(model.weights, one)
         joined = examples.structure.flags(examples.sizes, outputs)
         found = sorted(np.flatnonzero(joined).tolist(), key=lambda pair: -scores[pair])
-        return listed((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
+        return list_parts((_pair(documents, items, pair), float(scores[pair]), "apart") for pair in found)
     i, j = sorted(question.span)
     (at, *_) = [*np.flatnonzero((documents.first == i - 1) & (documents.second == j - 1)).tolist(), None]
     if at is None:
         raise WidemarginError(f"{i} and {j} are not a pair of items of the document, which has {len(items)}")
     linked, apart = _option(model, documents, items, at), Option("apart", [])
-    return compared(linked, apart) if linked.score > 0.0 else compared(apart, linked)
+    return compare_options(linked, apart) if linked.score > 0.0 else compare_options(apart, linked)
 
 
 def _option(model: "ClusterModel", documents: Documents, items: Sequence[str], pair: int) -> Option:
-    rows, names = documents.features, model.extractor.names()
-    places = range(rows.indptr[pair], rows.indptr[pair + 1])
-    votes = [(rows.indices[k], rows.values[k] if len(rows.values) else 1.0) for k in places]
+    names, votes = model.extractor.names(), entries_of(documents.features, pair)
     return Option(
         _pair(documents, items, pair),
         [(names[f] + ("" if value == 1.0 else f"={value:.3g}"), float(value * model.weights[f])) for f, value in votes],

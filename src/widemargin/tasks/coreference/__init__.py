@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import LatentParameters, parameter
+from widemargin.tasks.parameters import LatentParameters, parameter, table_bits
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -26,15 +26,15 @@ class CoreferenceParameters(LatentParameters):
         given_as="templates",
         metavar="FILE|TEXT",
     )
-    hash_bits: int = parameter(20, "All features share 2^N weights.", metavar="N")
+    hash_bits: int = table_bits(20)
     max_antecedents: int | None = parameter(
-        None, "How many mentions before each are looked at, the closest ones. By default all.", metavar="N"
+        None, "How many mentions before each are looked at, the closest ones. By default all.", metavar="N", least=1
     )
-    false_anaphor: float = parameter(0.1, "The cost of a link for a mention that starts an entity.")
-    false_new: float = parameter(3.0, "The cost of a new entity for a mention that has an antecedent.")
-    wrong_link: float = parameter(1.0, "The cost of a link to another entity.")
+    false_anaphor: float = parameter(0.1, "The cost of a link for a mention that starts an entity.", least=0)
+    false_new: float = parameter(3.0, "The cost of a new entity for a mention that has an antecedent.", least=0)
+    wrong_link: float = parameter(1.0, "The cost of a link to another entity.", least=0)
     link_penalty: float = parameter(
-        1.0, "Forests only: the cost of a link between two entities; a missing link costs 1."
+        1.0, "Forests only: the cost of a link between two entities; a missing link costs 1.", least=0
     )
     dev_metric: Literal["conll", "muc", "b3", "ceaf_e", "blanc", "lea"] = parameter(
         "conll", "The development score: the mean F1 of MUC, B³ and CEAF by entities, or one of the scores."

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix, IntVector
-from widemargin.clusterings import NAMES, conll_f1
-from widemargin.core.checks import checked_weights, is_number
+from widemargin.clusterings import conll_f1
+from widemargin.core.checks import checked_weights
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, WidemarginError
 from widemargin.structures.forest import ForestExamples
-from widemargin.tasks.clusters import check_choices, predict_clusters
+from widemargin.tasks.clusters import clusters_in
 from widemargin.tasks.coreference import CoreferenceParameters
 from widemargin.tasks.coreference.examples import NEW, AntecedentExamples, ErrorCosts, Links
 from widemargin.tasks.coreference.features import (
@@ -24,26 +23,21 @@ from widemargin.tasks.coreference.features import (
     parse_link_templates,
 )
 from widemargin.tasks.coreference.files import entity_numbers, entity_scores, has_singletons
-from widemargin.tasks.coreference.model import DECODERS, CoreferenceModel
+from widemargin.tasks.coreference.model import CoreferenceModel
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.plan import solver_and_objective
-from widemargin.tasks.training import Compiled, Data
-from widemargin.tasks.trees import checked_bits
-
-COSTS = ("false_anaphor", "false_new", "wrong_link", "link_penalty")
-METRICS = ("conll", *NAMES)
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 
 
 def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compiled[CoreferenceModel]:
     """Compile documents and entities to arrays."""
-    check_parameters(parameters)
     check_documents(data.X)
     given = DEFAULT_TEMPLATES if parameters.templates is None else parameters.templates
     templates = tuple(template.text for template in parse_link_templates(given))
     if not templates:
         raise WidemarginError("there are no templates; give at least one, such as 'head|mention:type'")
-    extractor = LinkExtractor(templates, checked_bits(parameters.hash_bits), parameters.max_antecedents)
+    extractor = LinkExtractor(templates, int(parameters.hash_bits), parameters.max_antecedents)
     links, entities = extractor.links(data.X), entity_numbers(data.X, data.y)
     if not len(links.layout.first):
         raise DataError("no document has two mentions to learn from")
@@ -61,24 +55,12 @@ def compile_coreference(parameters: CoreferenceParameters, data: Data) -> Compil
         weights = np.repeat(checked_weights(weights, len(sizes)), sizes)
     return Compiled(
         examples,
-        model.trained,
+        model.with_solution,
         score=None if data.dev is None else _dev_score(parameters, model, *data.dev),
         metric=parameters.dev_metric,
         sample_weight=weights,
         completions=partial(antecedents_of, examples) if isinstance(examples, AntecedentExamples) else None,
     )
-
-
-def check_parameters(parameters: CoreferenceParameters) -> None:
-    """Raise an error about the first invalid parameter."""
-    check_choices(parameters, DECODERS, METRICS)
-    for name in COSTS:
-        cost = getattr(parameters, name)
-        if not is_number(cost) or cost < 0:
-            raise WidemarginError(f"{name} must be a number of at least 0, not {cost!r}")
-    most = parameters.max_antecedents
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1):
-        raise WidemarginError(f"max_antecedents must be a whole number of at least 1, or None for all, not {most!r}")
 
 
 def _examples(
@@ -113,15 +95,17 @@ def antecedents_of(examples: AntecedentExamples, given: Any) -> IntVector:
 
 def _dev_score(parameters: CoreferenceParameters, model: CoreferenceModel, X: Any, y: Any) -> Score:
     """The chosen score as a function of the weights."""
-    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
+    examples, metric = model.examples(X), parameters.dev_metric
     entity_numbers(X, y)
-    return lambda w: f1_of_entities(
-        X, y, predict_clusters(examples, w, n_threads), parameters.dev_metric, model.singletons
+    return score_of_outputs(
+        examples,
+        parameters.n_jobs,
+        lambda outputs: f1_of_entities(X, y, clusters_in(examples, outputs), metric, model.singletons),
     )
 
 
 def f1_of_entities(X: Any, y: Any, outputs: Sequence[Sequence[int]], metric: str, singletons: bool) -> float:
-    """F1 of the predicted entities of all documents by one of the `METRICS`."""
+    """F1 of the predicted entities of all documents by "conll" or one of the scores."""
     scores = entity_scores(X, y, outputs, singletons)
     return conll_f1(scores) if metric == "conll" else scores[metric].f1
 

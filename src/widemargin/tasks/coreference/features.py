@@ -40,6 +40,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.clusters import check_list
 from widemargin.tasks.coreference.examples import LinkKeys, Links, link_boundaries
+from widemargin.text import KEY_BITS
 from widemargin.text.coded import Coded, same
 from widemargin.text.columns import Column, Columns
 from widemargin.text.mentions import (
@@ -49,11 +50,11 @@ from widemargin.text.mentions import (
     classes,
     closest,
     copular,
-    described,
+    describe_mentions,
     initials_match,
     overlap,
 )
-from widemargin.text.roles import KEY_BITS, RoleHasher, RoleTemplate, measure_keys, parse_role_templates
+from widemargin.text.roles import RoleHasher, RoleTemplate, measure_keys, parse_role_templates
 
 ROLES = ("mention", "antecedent")
 TYPED = ("", "|mention:type", "|mention:type|antecedent:type")
@@ -153,7 +154,7 @@ class LinkExtractor:
     def links(self, X: Sequence[Any]) -> Links:
         """The links of all documents."""
         check_documents(X)
-        looked_at = [described(document) for document in X]
+        looked_at = [describe_mentions(document) for document in X]
         sizes = boundaries(map(len, X))
         pairs = link_boundaries(np.diff(sizes), self.max_antecedents)
         self._check_memory(np.diff(sizes), np.diff(pairs[sizes]))

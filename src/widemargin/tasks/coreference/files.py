@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from widemargin._types import IntVector
-from widemargin.clusterings import NAMES, SCORES, Clusters, by_first, clusters_of, conll_f1, scores_of_clusters
+from widemargin.clusterings import SCORES, Clusters, by_first, clusters_of, conll_f1, scores_of_clusters
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files import mention_lines, mentions
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut, every_line
-from widemargin.files.raw import RawText, Source, shortened
+from widemargin.files.raw import RawText, Source, shorten
 from widemargin.metrics import Score
-from widemargin.report.evaluation import Evaluation, plain, score_table
+from widemargin.report.evaluation import Evaluation
 from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.clusters import ClusteringReporter, check_clusters, open_document
+from widemargin.tasks.clusters import ClusteringReporter, check_clusters, evaluation_of_clusters, open_document
 from widemargin.tasks.coreference.pictures import explain_links, strongest_measures, text_lines, text_page
 from widemargin.tasks.files import Files, Likeness
 from widemargin.tasks.strongest import Part
-from widemargin.text.mentions import Mentions, detected
+from widemargin.text.mentions import Mentions, detect_mentions
 
 if TYPE_CHECKING:
     from widemargin.tasks.coreference.model import CoreferenceModel
@@ -123,14 +123,11 @@ def marked_scores(
 
 def entity_evaluation(scores: dict[str, Score], seconds: dict[str, float]) -> Evaluation:
     """The scores as an evaluation."""
-    conll = conll_f1(scores)
-    of_scores = {f"{name}_f1": score.f1 for name, score in scores.items()}
     facts = [
-        ("CoNLL", f"{share(conll)}, the mean of MUC, B³ and CEAF by entities"),
+        ("CoNLL", f"{share(conll_f1(scores))}, the mean of MUC, B³ and CEAF by entities"),
         ("LEA, BLANC", f"{share(scores['lea'].f1)}, {share(scores['blanc'].f1)}"),
     ]
-    tables = [score_table("By score", "score", {NAMES[name]: score for name, score in scores.items()})]
-    return Evaluation({"conll_f1": conll, **of_scores, "by_score": plain(scores)}, "conll_f1", facts, tables, seconds)
+    return evaluation_of_clusters(scores, "conll_f1", facts, seconds)
 
 
 class CoreferenceReporter(ClusteringReporter):
@@ -139,11 +136,13 @@ class CoreferenceReporter(ClusteringReporter):
     model: "CoreferenceModel"
 
     counts = "mentions"
+    asked = ("span",)
+    ask_for = "two mentions by --span I:J"
     drawn_as = ".html"
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """How well the predicted entities agree with `y`, by all scores, and how long prediction takes."""
-        outputs, seconds = self.timed(X, n_threads, "linking")
+        outputs, seconds = self.timed_clusters(X, n_threads, "linking")
         return entity_evaluation(entity_scores(X, y, outputs, self.model.singletons), seconds)
 
     def warm_up(self) -> None:
@@ -171,7 +170,7 @@ class CoreferenceReporter(ClusteringReporter):
         """The strongest measures of links; features with words have no names outside a text."""
         return strongest_measures(self.model.extractor, self.model.weights, top)
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """The links of a document; with a span i:j, the reasons for and against linking the mentions i and j."""
         return explain_links(self.model, X, question)
 
@@ -214,12 +213,12 @@ class CoreferenceFiles(Files):
             for t, (one, other) in enumerate(words, 1):
                 if one != other:
                     where = f"token {t} of document {i}" + (f" ({wanted.name})" if wanted.name else "")
-                    raise DataError(f"{where} is {shortened(other)!r}, but {shortened(one)!r} in the gold file")
+                    raise DataError(f"{where} is {shorten(other)!r}, but {shorten(one)!r} in the gold file")
             sizes = len(found.columns["word"]), len(wanted.columns["word"])
             if sizes[0] != sizes[1]:
                 raise DataError(f"document {i} has {sizes[0]} tokens, but {sizes[1]} in the gold file")
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """All scores of entities."""
         return entity_evaluation(marked_scores(gold.X, gold.y, predicted.X, predicted.y), {})
 
@@ -234,14 +233,14 @@ class MarkedText(NamedTuple):
     def text_with(self, outputs: Sequence[Sequence[int]], *, singletons: bool) -> str:
         """The file with these entities; without `singletons`, detected mentions that stay alone are left out."""
         if not self.is_detected:
-            return str(self.document.rewritten(outputs))
+            return str(self.document.rewrite(outputs))
         spans, entities = [], []
         for mentions_, found in zip(self.X, outputs, strict=True):
             sizes = {found[cluster[0]]: len(cluster) for cluster in clusters_of(found)}
             kept = [m for m, entity in enumerate(found) if singletons or sizes[entity] > 1]
             spans.append([mentions_.spans[m] for m in kept])
             entities.append([found[m] for m in kept])
-        return str(self.document.marked(spans, entities))
+        return str(self.document.mark_mentions(spans, entities))
 
 
 def read_texts(
@@ -275,7 +274,7 @@ def _detect(X: Sequence[Mentions], y: Sequence[Sequence[str]]) -> tuple[list[Men
     """The documents with detected mentions, and the entities of these mentions."""
     documents, entities = [], []
     for document, labels in zip(X, y, strict=True):
-        spans = detected(document)
+        spans = detect_mentions(document)
         known = dict(zip(document.spans, labels, strict=True))
         found = set(spans)
         documents.append(replace(document, spans=spans))

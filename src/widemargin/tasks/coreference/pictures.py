@@ -17,16 +17,16 @@ import numpy as np
 from widemargin._types import FloatVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import WidemarginError
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.svg import web_page
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 from widemargin.tasks.clusters import COLOURS, larger_clusters
 from widemargin.tasks.coreference.examples import link_features
 from widemargin.tasks.coreference.features import MEASURES, LinkExtractor, measures_of, mention_columns
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns
-from widemargin.text.mentions import KINDS, PRONOUNS, Mentions, described
+from widemargin.text.mentions import KINDS, PRONOUNS, Mentions, describe_mentions
 from widemargin.text.roles import RoleHasher, measure_keys, spell_roles
 from widemargin.text.templates import Atoms
 
@@ -67,7 +67,7 @@ def text_lines(X: Sequence[Mentions], outputs: Sequence[Sequence[int]]) -> str:
     lines = []
     for document, entities in zip(X, outputs, strict=True):
         if document.name:
-            lines.append(shown(document.name))
+            lines.append(printable(document.name))
         lines += [*_lines(document, entities, coloured=coloured), ""]
     return "\n".join(lines)
 
@@ -96,7 +96,7 @@ def _lines(document: Mentions, entities: Sequence[int], *, coloured: bool = Fals
         codes.pop()  # the mention around this one, if any, goes on in its own colour
         return f"]{number if piece.is_last else '…'}" + (f"\x1b[{codes[-1] if codes else 0}m" if coloured else "")
 
-    return _sentences(document, entities, begin, end, shown)
+    return _sentences(document, entities, begin, end, printable)
 
 
 def _section(document: Mentions, entities: Sequence[int]) -> str:
@@ -115,8 +115,8 @@ def _section(document: Mentions, entities: Sequence[int]) -> str:
             return "</span>"
         return f'<b style="color:{COLOURS[(number - 1) % len(COLOURS)]}">{number}</b></span>'
 
-    written = _sentences(document, entities, begin, end, lambda word: escape(shown(word)))
-    return f"<h2>{escape(shown(document.name))}</h2>\n" + "".join(f"<p>{sentence}</p>\n" for sentence in written)
+    written = _sentences(document, entities, begin, end, lambda word: escape(printable(word)))
+    return f"<h2>{escape(printable(document.name))}</h2>\n" + "".join(f"<p>{sentence}</p>\n" for sentence in written)
 
 
 def _numbers(entities: Sequence[int]) -> dict[int, int]:
@@ -180,7 +180,7 @@ class LinkVotes:
         links = extractor.links([document])
         self.keys, self.templates = links.keys, extractor.in_order
         self.scores = links.scores_of_all(w)
-        self._description = described(document)
+        self._description = describe_mentions(document)
         self._atoms = Atoms(mention_columns([document], [self._description]), Resources())
 
     def option(self, m: int, a: int) -> Option:
@@ -214,8 +214,6 @@ class LinkVotes:
 
 def explain_links(model: "CoreferenceModel", X: Sequence[Mentions], question: Question) -> Explanation:
     """The choices of all mentions, or the reasons for and against linking two mentions."""
-    if question.token is not None or question.head is not None or question.label is not None:
-        raise WidemarginError(f"the model predicts {model.predicts}; ask for two mentions by --span I:J")
     votes = LinkVotes(model.extractor, X[0], model.weights)
     if question.span is not None:
         a, m = sorted(number - 1 for number in question.span)
@@ -223,8 +221,8 @@ def explain_links(model: "CoreferenceModel", X: Sequence[Mentions], question: Qu
             raise WidemarginError(f"{a + 1} and {m + 1} are not two mentions of the document, which has {len(X[0])}")
         return _comparison(model, votes, m, a)
     if model.decoder == "forest":
-        return listed(_list_forest(model, votes))
-    return listed(_list_choices(votes))
+        return list_parts(_list_forest(model, votes))
+    return list_parts(_list_choices(votes))
 
 
 def _comparison(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> Explanation:
@@ -232,9 +230,9 @@ def _comparison(model: "CoreferenceModel", votes: LinkVotes, m: int, a: int) -> 
     asked = votes.option(m, a)
     if model.decoder == "forest":
         apart = Option(f"{votes.name(a)}, {votes.name(m)}: {APART}", [])
-        return compared(asked, apart) if asked.score > 0.0 else compared(apart, asked)
+        return compare_options(asked, apart) if asked.score > 0.0 else compare_options(apart, asked)
     best, other = (votes.new(m) if back == 0 else votes.option(m, m - back) for _, back in votes.choices(m)[:2])
-    return compared(best, other if best.name == asked.name else asked)
+    return compare_options(best, other if best.name == asked.name else asked)
 
 
 def _list_choices(votes: LinkVotes) -> Iterator[tuple[str, float, str]]:

@@ -20,7 +20,7 @@ from widemargin.structures.examples import PartExamples
 from widemargin.tasks.base import load_model
 from widemargin.tasks.custom import CustomParameters
 from widemargin.tasks.estimator import Estimator, estimator_of
-from widemargin.tasks.files import timed
+from widemargin.tasks.files import time_call
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.survey import Survey, refuse_latent
 from widemargin.tasks.training import Compiled, Data
@@ -79,7 +79,7 @@ class CustomReporter(WeightsReporter):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """The mean error."""
-        error, seconds = timed("decoding", mean_error(self.model.checked_structure, X, y), self.model.weights)
+        error, seconds = time_call("decoding", mean_error(self.model.checked_structure, X, y), self.model.weights)
         return Evaluation({"mean_error": error}, "mean_error", [("mean error", f"{error:.6g}")], [], seconds)
 
 

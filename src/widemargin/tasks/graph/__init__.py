@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import LatentParameters, Parameters, changed, parameter
+from widemargin.tasks.parameters import LatentParameters, Parameters, parameter, with_default
+
+MOST_STATES = 2_000
+"""The most states of a type of nodes."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -15,7 +18,7 @@ class GraphParameters(LatentParameters):
     hidden: ClassVar[str] = "unknown labels and hidden states"
     usual_C: ClassVar[float] = 0.1
 
-    tol: float | None = changed(Parameters, "tol", 0.03)
+    tol: float | None = with_default(Parameters, "tol", 0.03)
     inference: Literal["auto", "bounded"] = parameter(
         "auto",
         "How graphs are decoded. 'auto': exactly where there are few loops, else with a bound on what was missed, "
@@ -45,7 +48,8 @@ class GraphParameters(LatentParameters):
         "found while learning.",
         option="--states",
         metavar="N",
-        given_as="whole number",
+        least=1,
+        most=MOST_STATES,
     )
     hidden_types: "Mapping[str, int] | None" = parameter(
         None,

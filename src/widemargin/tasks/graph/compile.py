@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,10 @@ from widemargin.core.stop import Score
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.structures.examples import part_examples
 from widemargin.structures.graph import ExactGraphs, gold_outputs, graphs
-from widemargin.tasks.graph import GraphParameters
+from widemargin.tasks.graph import MOST_STATES, GraphParameters
 from widemargin.tasks.graph.features import GraphScheme, NodeCosts, compiled_graphs
 from widemargin.tasks.graph.inputs import Graph, Pair, as_cells, as_graphs
 from widemargin.tasks.graph.model import (
-    MOST_STATES,
     WIDEST,
     Decoded,
     GraphModel,
@@ -116,18 +115,10 @@ def is_partial(cells: Sequence[Sequence[Cell]]) -> bool:
 
 
 def _check(parameters: GraphParameters) -> None:
-    for name in ("inference", "pairs"):
-        known = get_args(GraphParameters.__dataclass_fields__[name].type)
-        if getattr(parameters, name) not in known:
-            raise WidemarginError(f"{name} must be one of {', '.join(known)}, not {getattr(parameters, name)!r}")
-    _check_states(parameters.n_states, "n_states")
     for kind, n in (parameters.hidden_types or {}).items():
-        _check_states(n, f"hidden_types[{kind!r}]")
-
-
-def _check_states(n: Any, name: str) -> None:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_STATES:
-        raise WidemarginError(f"{name} must be a whole number from 1 to {MOST_STATES}, not {n!r}")
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_STATES:
+            wanted = f"a whole number from 1 to {MOST_STATES}"
+            raise WidemarginError(f"hidden_types[{kind!r}] must be {wanted}, not {n!r}")
 
 
 def _facts(given: Sequence[Graph], cells: Sequence[Sequence[Cell]], sample_weight: Any) -> Facts:

@@ -15,7 +15,7 @@ from widemargin.tasks.graph.compile import accuracy, compile_graphs, survey_grap
 from widemargin.tasks.graph.inputs import as_cells
 from widemargin.tasks.graph.model import GraphModel, label_numbers
 from widemargin.tasks.parameters import documented
-from widemargin.text.inputs import drained
+from widemargin.text.inputs import drain
 
 
 @documented(GraphModel)
@@ -75,4 +75,4 @@ class GraphLabeler(GraphParameters, ProbableEstimator[GraphModel]):
         return right / total if total else 0.0
 
     def _read(self, values: Any) -> Any:
-        return drained(values)
+        return drain(values)

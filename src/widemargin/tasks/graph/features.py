@@ -19,7 +19,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import Rows, boundaries, stack, sums, taken, with_entries
+from widemargin.core.sparse import Rows, boundaries, stack, sums, take_rows, with_entries
 from widemargin.errors import DataError
 from widemargin.structures.flat import Scores, places_of
 from widemargin.structures.graph import Graphs, shape_of
@@ -306,7 +306,7 @@ class _Items:
         """All items."""
         kinds, places, examples = (np.concatenate([each[k] for each in self.found]) for k in (1, 2, 3))
         order = np.lexsort((kinds, places, examples))
-        rows = taken(stack([each[0] for each in self.found]), order)
+        rows = take_rows(stack([each[0] for each in self.found]), order)
         n_examples = len(self.nodes) - 1
         begins = boundaries(np.bincount(examples, minlength=n_examples))
         return Items(begins, kinds[order].astype(np.int64), places[order], rows)

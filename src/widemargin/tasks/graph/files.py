@@ -24,12 +24,12 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.pieces import Cut, every_line
-from widemargin.files.raw import RawText, Source, shortened
-from widemargin.metrics import counted, quotient
+from widemargin.files.raw import RawText, Source, shorten
+from widemargin.metrics import quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.files import Files, Likeness, TallyReporter, alone_in_list, timed
+from widemargin.tasks.files import Files, Likeness, TallyReporter, alone_in_list, time_call
 from widemargin.tasks.graph.inputs import ONE, Graph, as_cells, as_graphs, graph_of
 from widemargin.tasks.graph.pictures import Drawn, graph_lines, graph_pictures
 from widemargin.tasks.strongest import Part, pair_name, strongest
@@ -54,7 +54,7 @@ class GraphReporter(TallyReporter):
     def count(self, X: Any, y: Any, n_threads: int, **options: Any) -> Tally:
         """Counts of right and wrong labels."""
         given = as_graphs(X)
-        outputs, seconds = timed("decoding", self.model.predict, given, n_threads)
+        outputs, seconds = time_call("decoding", self.model.predict, given, n_threads)
         return Tally(label_counts(given, y, outputs, hidden=self._hidden()), seconds)
 
     def score(self, tally: Tally, calibration: Mapping[str, float]) -> Evaluation:
@@ -82,7 +82,7 @@ class GraphReporter(TallyReporter):
 
     def write(self, corpus: Corpus, outputs: Any, reading: Reading) -> str:
         """The file with its labels replaced."""
-        return str(corpus.document.rewritten(outputs, self._hidden()))
+        return str(corpus.document.rewrite(outputs, self._hidden()))
 
     def draw(self, corpus: Corpus, outputs: Any, *, terminal: bool) -> str:
         """Grids as maps of labels, other graphs as nodes and edges; wrong labels are marked if the file tells them."""
@@ -156,7 +156,7 @@ class GraphFiles(Files):
         is_graph = (reading.format or guess(raw)) == "jsonl" and '"nodes"' in first
         return Likeness.LIKELY if is_graph else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """How many labels are right."""
         outputs = [_plain_labels(labels) for labels in predicted.y]
         return counted_evaluation(label_counts(gold.X, gold.y, outputs, hidden=[]), {})
@@ -170,7 +170,7 @@ class GraphFile(NamedTuple):
     X: list[Graph]
     objects: list[dict[str, Any]]
 
-    def rewritten(self, outputs: Sequence[Any], hidden: Sequence[str]) -> str:
+    def rewrite(self, outputs: Sequence[Any], hidden: Sequence[str]) -> str:
         """The file with these labels."""
         written = list(self.raw.lines)
         for line, labels in zip(self.lines, outputs, strict=True):
@@ -203,7 +203,7 @@ def read_graphs(path: Source, reading: Reading, about: Mapping[str, Any], *, gol
     if not objects and not raw.first:
         raise DataError(f"{raw.source} has no graphs")
     X = [_graph(raw, number, members) for number, members in zip(lines, objects, strict=True)]
-    widths: dict[str, int] = raw.judged("widths", lambda: dict(about.get("widths", {})))
+    widths: dict[str, int] = raw.judge_once("widths", lambda: dict(about.get("widths", {})))
     for number, graph in zip(lines, X, strict=True):
         _check_widths(raw, number, graph, widths)
     y = None
@@ -224,7 +224,7 @@ def _graph(raw: RawText, number: int, members: dict[str, Any]) -> Graph:
     name = f"{raw.source}, line {raw.first + number + 1}"
     if isinstance(nodes, dict):
         for kind, rows in nodes.items():
-            _check_rows(raw, number, f'"nodes" of {shortened(kind)}', rows)
+            _check_rows(raw, number, f'"nodes" of {shorten(kind)}', rows)
         return graph_of({"nodes": nodes, "edges": _typed_edges(raw, number, edges)}, name)
     _check_rows(raw, number, '"nodes"', nodes)
     _check_rows(raw, number, '"edges"', edges)
@@ -243,7 +243,7 @@ def _typed_edges(raw: RawText, number: int, edges: Any) -> dict[tuple[str, str],
             _check_rows(raw, number, '"features"', each["features"])
         pair = str(each["from"]), str(each["to"])
         if pair in found:
-            raise raw.fault(number, f"edges from {shortened(pair[0])} to {shortened(pair[1])} are given twice")
+            raise raw.fault(number, f"edges from {shorten(pair[0])} to {shorten(pair[1])} are given twice")
         found[pair] = each["ends"], each.get("features")
     return found
 
@@ -263,11 +263,11 @@ def _check_widths(raw: RawText, number: int, graph: Graph, widths: dict[str, int
     for kind, features in graph.nodes.items():
         width = widths.setdefault(kind, int(features.shape[1]))
         if features.shape[1] != width:
-            of = f" of {shortened(kind)}" if kind else ""
+            of = f" of {shorten(kind)}" if kind else ""
             raise raw.fault(number, f"nodes{of} have {features.shape[1]} features, where others have {width}")
     for pair, edges in graph.edges.items():
         if len(edges.ends):
-            of = f" {shortened(' → '.join(pair))}" if pair != (ONE, ONE) else ""
+            of = f" {shorten(' → '.join(pair))}" if pair != (ONE, ONE) else ""
             found = 0 if edges.features is None else int(edges.features.shape[1])
             width = widths.setdefault(_key(pair), found)
             if found != width:
@@ -310,7 +310,7 @@ def _gold(raw: RawText, number: int, graph: Graph, members: dict[str, Any]) -> A
 
 
 def _shown(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False))
+    return shorten(json.dumps(value, ensure_ascii=False))
 
 
 def _plain_labels(labels: Any) -> Any:
@@ -367,7 +367,7 @@ def _count_edges(counts: Counter[Any], graph: Graph, types: Sequence[str], right
 def counted_evaluation(counts: Counter[Any], seconds: dict[str, float]) -> Evaluation:
     """How many labels are right, by the counts of `label_counts`."""
     by_kind = ({key[1]: n for key, n in counts.items() if key[0] == what} for what in LABELS)
-    scores = counted(*by_kind)
+    scores = scores_from_counts(*by_kind)
     right, both = quotient(counts[RIGHT], counts[NODES]), quotient(counts[BOTH], counts[EDGES])
     results: dict[str, Any] = {"accuracy": right, "edges_right": both, "by_label": plain(scores.by_label)}
     facts = [("accuracy", share(right)), ("edges with both ends right", share(both))]

@@ -10,7 +10,7 @@ import numpy as np
 
 from widemargin.report import svg
 from widemargin.report.svg import Picture, Text, number
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 from widemargin.tasks.clusters import COLOURS
 from widemargin.tasks.graph.inputs import ONE, Graph, as_cells
 from widemargin.text.partial import COLLECTIONS
@@ -38,7 +38,7 @@ class Drawn(NamedTuple):
     def of(cls, name: str, graph: Graph, members: Mapping[str, Any], labels: Any, gold: Any) -> "Drawn":
         """A graph with these labels, by the object of its line."""
         types = sorted(graph.nodes, key=lambda kind: (len(kind), kind))
-        found = [shown(str(label)) for label in as_cells([graph], [labels], types)[0]]
+        found = [printable(str(label)) for label in as_cells([graph], [labels], types)[0]]
         cells = [None] * len(found) if gold is None else as_cells([graph], [gold], types)[0]
         right = [
             None if g is None else label in map(str, g) if isinstance(g, COLLECTIONS) else label == str(g)
@@ -92,7 +92,7 @@ def graph_lines(drawn: Sequence[Drawn]) -> Iterator[str]:
     for k, graph in enumerate(drawn):
         if k:
             yield ""
-        yield shown(graph.name)
+        yield printable(graph.name)
         if graph.shape is None:
             for v, (label, right) in enumerate(zip(graph.labels, graph.right, strict=True)):
                 yield f"{v:>5} {label}" + ("  ✗" if right is False else "")
@@ -107,7 +107,7 @@ def graph_lines(drawn: Sequence[Drawn]) -> Iterator[str]:
 
 def graph_pictures(drawn: Sequence[Drawn], labels: Sequence[str]) -> str:
     """All graphs as an SVG page, with the colours of labels below."""
-    known = [shown(label) for label in labels]
+    known = [printable(label) for label in labels]
     colours = colours_of([*known, *dict.fromkeys(each for g in drawn for each in g.labels if each not in known)])
     pictures = [_map(graph, colours) if graph.shape else _net(graph, colours) for graph in drawn]
     return svg.page([*_in_rows(pictures), _legend(colours, errors=any(False in graph.right for graph in drawn))])

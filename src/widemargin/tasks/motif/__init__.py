@@ -33,7 +33,7 @@ class MotifParameters(LatentParameters):
         None, "The label of sequences with the motif. By default 1, +, yes and the like, or else the last in order."
     )
     background_weight: float = parameter(
-        0.02, "How much each background sequence counts, where others count 1; the paper has 1/50."
+        0.02, "How much each background sequence counts, where others count 1; the paper has 1/50.", least=0
     )
 
 

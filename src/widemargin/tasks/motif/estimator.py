@@ -8,10 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from widemargin._threads import count_threads
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, LongVector
-from widemargin.core.checks import checked_weights, is_number
-from widemargin.core.problem import predict
+from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback, Score
 from widemargin.errors import DataError, WidemarginError
@@ -27,7 +25,7 @@ from widemargin.tasks.motif.model import MotifModel
 from widemargin.tasks.motif.seeds import letter_counts, letter_shares
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.scikit_learn import Classifying
-from widemargin.tasks.training import Compiled, Data, train
+from widemargin.tasks.training import Compiled, Data, score_of_outputs, train
 from widemargin.text.sequences import Sequences, Span, as_sequences
 
 
@@ -64,16 +62,12 @@ def compile_motif(parameters: MotifParameters, data: Data) -> Compiled[MotifMode
 
 
 def _both_strands(parameters: MotifParameters) -> bool:
-    if parameters.strands not in ("one", "both", None):
-        raise WidemarginError(f"strands must be 'one' or 'both', not {parameters.strands!r}")
     return parameters.strands == "both" or (parameters.strands is None and letters_of(parameters.alphabet) == "ACGT")
 
 
 def _weights(parameters: MotifParameters, sample_weight: Any, y: list[Any]) -> FloatVector:
     """The weights of examples; those of background sequences are multiplied by `background_weight`."""
     each = parameters.background_weight
-    if not is_number(each) or each < 0:
-        raise WidemarginError(f"background_weight must be a number of at least 0, not {each!r}")
     return checked_weights(sample_weight, len(y)) * np.array([each if label is None else 1.0 for label in y])
 
 
@@ -89,8 +83,7 @@ def _accuracy(examples: MotifExamples, positive: BoolVector, n_jobs: int | None)
     """The share of right classes as a function of the weights."""
     if len(positive) != examples.n_examples:
         raise DataError(f"there are {examples.n_examples} development sequences, but {len(positive)} labels")
-    n_threads = count_threads(n_jobs)
-    return lambda w: float(np.mean((np.concatenate(predict(examples, w, n_threads)) >= 0) == positive))
+    return score_of_outputs(examples, n_jobs, lambda places: float(np.mean((places >= 0) == positive)))
 
 
 def _completions(examples: MotifExamples, given: Any) -> LongVector:
@@ -334,7 +327,7 @@ class MotifFinder(MotifParameters, Classifying, Estimator[MotifModel]):
             raise AttributeError("there is no motif before fit")
         return self.model_
 
-    def _fitted(self, model: MotifModel, solution: Solution | None = None) -> Self:
-        super()._fitted(model, solution)
+    def _wrap(self, model: MotifModel, solution: Solution | None = None) -> Self:
+        super()._wrap(model, solution)
         self.classes_ = np.array(model.labels)
         return self

@@ -17,7 +17,7 @@ from widemargin.report.evaluation import Evaluation, by_support, overall, plain,
 from widemargin.report.svg import page
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness, Reporter, timed
+from widemargin.tasks.files import Files, Likeness, Reporter, time_call
 from widemargin.tasks.motif.logo import logo_lines, logo_picture, logo_png
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, Span, as_sequences
@@ -94,7 +94,7 @@ class MotifReporter(Reporter):
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """The share of right labels, how well scores separate the classes, and the share of known sites found."""
         X, labels = as_sequences(X), self.model.labels
-        sites, seconds = timed("searching", self.model.locate, X, n_threads, everywhere=True)
+        sites, seconds = time_call("searching", self.model.locate, X, n_threads, everywhere=True)
         scores = np.array([-np.inf if site is None else site.score for site in sites])
         positive = self.model.is_positive(X, y)
         spelt = [[str(labels[int(right)]) for right in each.tolist()] for each in (positive, scores > 0.0)]
@@ -164,7 +164,7 @@ class MotifReporter(Reporter):
         """The logo as lines for a terminal."""
         return logo_lines(self.model.motif)
 
-    def exported(self, suffix: str) -> bytes:
+    def export(self, suffix: str) -> bytes:
         """The matrix in MEME's format, or the logo as a picture."""
         motif = self.model.motif
         if suffix == ".png":
@@ -197,7 +197,7 @@ class MotifFiles(Files):
         """Files of sequences."""
         return Likeness.LIKELY if (reading.format or guess(raw)) in READERS else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """How many labels are right."""
         right, found = [gold.y], [predicted.y]
         by_label, share_right = label_scores(right, found).by_label, accuracy(right, found)

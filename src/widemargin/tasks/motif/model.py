@@ -135,7 +135,7 @@ class MotifModel(Answers):
         right = np.where(positive, sure, 1.0 - sure)
         return np.stack([1.0 - right, right], axis=1)
 
-    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+    def judge(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, compared with `y`."""
         scores, positive = self.scores(X, n_threads), self.is_positive(X, y)
         return {"labels": Judged.of([np.abs(scores)], ((scores > 0.0) == positive).tolist())} if len(scores) else {}
@@ -153,10 +153,6 @@ class MotifModel(Answers):
         if place % 2:
             letters = reverse_complement(letters, self.reads.letters)
         return Site(start, end, "+-"[place % 2], letters, score)
-
-    def compacted(self) -> Self:
-        """The same model: all its weights may matter."""
-        return self
 
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         tensors = {"matrix": self.matrix, "background": self.background}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import TreeParameters, parameter
+from widemargin.tasks.parameters import TreeParameters, parameter, table_bits
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -42,7 +42,7 @@ class ParserParameters(TreeParameters):
     grandparent_templates: "str | Sequence[str] | None" = parameter(
         None, "The same for grandparents, such as 'grandparent:upos'.", given_as="templates", metavar="FILE|TEXT"
     )
-    hash_bits: int = parameter(22, "All features share 2^N weights.", metavar="N")
+    hash_bits: int = table_bits(22)
     head_cost: float = parameter(1.0, "The cost of a wrong head.")
     label_cost: float = parameter(1.0, "The cost of a wrong relation to the right head.")
     dev_metric: Literal["las", "uas"] = parameter(

@@ -14,7 +14,7 @@ from widemargin._types import IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.files.document import Document
-from widemargin.files.raw import shortened
+from widemargin.files.raw import shorten
 from widemargin.files.table import TokenTable
 from widemargin.text.columns import Column, Columns, place_of, split
 from widemargin.text.trees import Arc
@@ -53,7 +53,7 @@ def arcs(given: Document | Columns) -> DependencyRows:
     heads, labels = columns["head"], columns["deprel"]
     numbers = np.array([_number(value) for value in heads.values], dtype=np.int64)
     _complain(numbers[heads.codes] < 0, place, lambda t: _no_number(heads.values[heads.codes[t]]))
-    return _checked(numbers[heads.codes], labels, columns.indptr, place)
+    return _as_trees(numbers[heads.codes], labels, columns.indptr, place)
 
 
 def as_arcs(sizes: Sequence[int], y: Any) -> DependencyRows:
@@ -73,7 +73,9 @@ def as_arcs(sizes: Sequence[int], y: Any) -> DependencyRows:
         flat += (_arc(i, t, arc) for t, arc in enumerate(sentence))
     indptr = boundaries(sizes)
     heads = np.array([arc.head for arc in flat], dtype=np.int64)
-    return _checked(heads, Column.of([arc.label for arc in flat]), indptr, partial(place_of, indptr=indptr, source="y"))
+    return _as_trees(
+        heads, Column.of([arc.label for arc in flat]), indptr, partial(place_of, indptr=indptr, source="y")
+    )
 
 
 def as_dependencies(columns: Columns, y: Any) -> DependencyRows:
@@ -91,7 +93,7 @@ def arc_lists(dependencies: DependencyRows, indptr: LongVector) -> list[list[Arc
     return split(list(map(Arc, heads.tolist(), labels.strings())), indptr)
 
 
-def _checked(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> DependencyRows:
+def _as_trees(heads: LongVector, labels: Column, indptr: LongVector, place: Place) -> DependencyRows:
     """Heads and labels, checked to be trees."""
     sizes = np.diff(indptr)
     first, size = np.repeat(indptr[:-1], sizes), np.repeat(sizes, sizes)
@@ -148,7 +150,7 @@ def _number(text: str) -> int:
 
 
 def _no_number(text: str) -> str:
-    return "the token has no head" if text in UNKNOWN else f"the head {shortened(text)!r} is not a number"
+    return "the token has no head" if text in UNKNOWN else f"the head {shorten(text)!r} is not a number"
 
 
 def _arc(sentence: int, token: int, given: Any) -> Arc:

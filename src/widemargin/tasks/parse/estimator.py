@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import count_threads
-from widemargin._types import FloatMatrix, FloatVector, IntVector
-from widemargin.core.problem import predict
+from widemargin._types import FloatMatrix, IntVector
 from widemargin.core.sparse import sums
 from widemargin.core.stop import Score
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.structures.dependencies import WITH_GRANDPARENTS
 from widemargin.tasks.abilities import TreeEstimator
 from widemargin.tasks.parameters import documented
@@ -32,13 +30,11 @@ from widemargin.tasks.parse.metrics import attachment_scores
 from widemargin.tasks.parse.model import Parser
 from widemargin.tasks.stacking import TagColumns, offered, tagged
 from widemargin.tasks.survey import Survey
-from widemargin.tasks.training import Compiled, Data
-from widemargin.tasks.trees import checked_bits
+from widemargin.tasks.training import Compiled, Data, score_of_outputs
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
-from widemargin.text.templates import listed
+from widemargin.text.templates import split_templates
 
-METRICS = ("las", "uas")
 PREDICTABLE = ("word", "upos", "xpos")
 """The columns that default templates read if tags are predicted: lemmas are no tags, and feats have too many values."""
 
@@ -64,8 +60,6 @@ TAGS = TagColumns(as_columns, columns_read)
 
 def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | None = None) -> Compiled[Parser]:
     """Compile features and trees to arrays; a `survey` of all pieces, if given, decides on labels and templates."""
-    if parameters.dev_metric not in METRICS:
-        raise WidemarginError(f"there is no dev_metric {parameters.dev_metric!r}; there are {', '.join(METRICS)}")
     columns = as_columns(data.X)
     if not columns.n_tokens:
         raise DataError("there are no tokens to learn from")
@@ -90,7 +84,7 @@ def compile_trees(parameters: ParserParameters, data: Data, *, survey: Survey | 
     )
     model = Parser(labels, trees, extractor, weights=np.empty(0), taggers=taggers, filled=filled)
     score = None if dev is None or gold is None else _score(parameters, model, dev, gold)
-    return Compiled(examples, model.trained, labels, score, parameters.dev_metric, data.sample_weight)
+    return Compiled(examples, model.with_solution, labels, score, parameters.dev_metric, data.sample_weight)
 
 
 def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtractor:
@@ -104,20 +98,19 @@ def _extractor(parameters: ParserParameters, names: Sequence[str]) -> ArcExtract
     for part, default in defaults.items():
         given = getattr(parameters, f"{part}_templates")
         usual = without_lemmas(default) if parameters.tags == "predicted" else default
-        chosen[part] = readable(usual, names) if given is None else listed(given)
-    return ArcExtractor(**chosen, hash_bits=checked_bits(parameters.hash_bits))
+        chosen[part] = readable(usual, names) if given is None else split_templates(given)
+    return ArcExtractor(**chosen, hash_bits=int(parameters.hash_bits))
 
 
 def _score(parameters: ParserParameters, model: Parser, X: Columns, gold: DependencyRows) -> Score:
     labels = _numbers(gold.labels.values, model.labels)[gold.labels.codes]
-    examples, n_threads = model.examples(X), count_threads(parameters.n_jobs)
 
-    def score(w: FloatVector) -> float:
-        found, relations = np.divmod(np.concatenate(predict(examples, w, n_threads)), len(model.labels))
-        right = found == gold.heads
+    def measure(codes: IntVector) -> float:
+        heads, relations = np.divmod(codes, len(model.labels))
+        right = heads == gold.heads
         return float(np.mean(right & (relations == labels) if parameters.dev_metric == "las" else right))
 
-    return score
+    return score_of_outputs(model.examples(X), parameters.n_jobs, measure)
 
 
 def _numbers(values: Sequence[str], labels: Sequence[str]) -> IntVector:

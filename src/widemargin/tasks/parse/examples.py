@@ -30,7 +30,7 @@ from widemargin.structures.dependencies import (
     dependencies,
     sentence_of,
 )
-from widemargin.structures.examples import MOST_SUMMED, PartExamples, Scored, WithBestK, WithPositions, WithSums
+from widemargin.structures.examples import MOST_SUMMED, Scored, WithBestK, WithPositions, WithSums, slices
 from widemargin.structures.flat import NOTHING, Counts, Parts, Scores
 from widemargin.structures.hashed import NOWHERE, HashedFeatures, Sink
 from widemargin.structures.parts import Costs
@@ -236,14 +236,13 @@ class TreeExamples(WithBestK, WithPositions):
         lengths = np.diff(indptr)
         trees.check_lengths(lengths, source)
         self.trees, self.heads = trees, np.empty(0, dtype=np.int32) if heads is None else heads
-        gold = self._checked(lengths, labels)
+        gold = self._gold_codes(lengths, labels)
         structure, features = trees.structure, TreeFeatures(trees, indptr, keys, self.heads)
         costs = ArcCosts(indptr, gold, structure, np.array([head_cost, label_cost], dtype=np.float64))
         features.check()
         super().__init__(structure, features, costs, gold)
-        self._unlabelled = PartExamples(replace(structure, n_labels=1), features, costs, gold)
 
-    def _checked(self, lengths: LongVector, labels: IntVector | None) -> IntVector:
+    def _gold_codes(self, lengths: LongVector, labels: IntVector | None) -> IntVector:
         """The codes of the gold arcs; raise unless every index is within bounds: kernels do not check."""
         heads, n_labels, n_tokens = self.heads, self.trees.n_labels, int(lengths.sum())
         if not len(heads):
@@ -259,12 +258,16 @@ class TreeExamples(WithBestK, WithPositions):
         """The best trees of the batch, end to end; only the best label of each arc is kept while decoding."""
         if isinstance(w, Scored):
             return super().decode(w, batch, error_scale=error_scale)
-        scales, structure, found = per_example(error_scale, batch), self._unlabelled.structure, []
-        for at in self._unlabelled._pieces(batch, MOST_SUMMED):
-            scores = structure.room(self.sizes[batch[at]])
+        scales, sizes, unlabelled, found = per_example(error_scale, batch), self.sizes[batch], self._unlabelled, []
+        for at in slices(unlabelled.n_own(sizes), MOST_SUMMED):
+            scores = unlabelled.room(sizes[at])
             labels = self.features.best_labels(w, batch[at], self.costs, scales[at], scores)
-            found.append(_with_labels(scores.sizes, structure.best(scores), labels, self.trees.n_labels))
+            found.append(self.structure.best(scores, labels))
         return np.concatenate(found)
+
+    @cached_property
+    def _unlabelled(self) -> Dependencies:
+        return self.structure.unlabelled
 
     def part_scores(self, w: FloatVector, i: int) -> Sentence:
         """The part scores of one sentence."""
@@ -343,15 +346,6 @@ class SummedTreeExamples(WithSums, TreeExamples):
 def tree_examples(trees: Trees, *parts: Any, **options: Any) -> TreeExamples:
     """Examples of this kind of trees, with sums unless grandparents are scored; arguments as for `TreeExamples`."""
     return (TreeExamples if trees.grandparents else SummedTreeExamples)(trees, *parts, **options)
-
-
-def _with_labels(sizes: LongVector, heads: IntVector, labels: IntVector, n_labels: int) -> IntVector:
-    """The codes of arcs from these heads; `labels` has the best label of every possible arc, sentence by sentence."""
-    size, rows, ends = np.repeat(sizes + 1, sizes), (sizes + 1) ** 2, np.cumsum(sizes)
-    modifiers = np.arange(1, len(heads) + 1) - np.repeat(ends - sizes, sizes)
-    chosen = labels[np.repeat(np.cumsum(rows) - rows, sizes) + heads * size + modifiers]
-    codes: IntVector = heads * np.int32(n_labels) + chosen
-    return codes
 
 
 def _microseconds(trees: Trees, lengths: LongVector) -> FloatVector:

@@ -93,7 +93,7 @@ class ArcVotes:
     ) -> list[tuple[str, float]]:
         """All votes for an arc with a label: features, ``template=values``, and their weights."""
         return [
-            (self._spelt(feature, label), float(self._w[feature.at + label * feature.labelled]))
+            (self._spell(feature, label), float(self._w[feature.at + label * feature.labelled]))
             for feature in self._features(head, modifier, sibling, grandparent)
         ]
 
@@ -102,16 +102,16 @@ class ArcVotes:
         n_between = between(data.keys, 0, head, modifier, tokens)
         count = arc_slots(data, 0, head, modifier, tokens, n_between, slots)
         groups = [("arc", 0), *(("between", token) for token in tokens[:n_between].tolist())]
-        yield from self._named(slots[:count], groups, head, modifier)
+        yield from self._features_in(slots[:count], groups, head, modifier)
         count = triple_slots(data, SIBLING, 0, head, sibling or head, modifier, slots)
-        yield from self._named(slots[:count], [("sibling", sibling)], head, modifier)
+        yield from self._features_in(slots[:count], [("sibling", sibling)], head, modifier)
         if grandparent is not None:
             count = triple_slots(data, GRANDPARENT, 0, head, modifier, grandparent, slots)
-            yield from self._named(slots[:count], [("grandparent", grandparent)], head, modifier)
+            yield from self._features_in(slots[:count], [("grandparent", grandparent)], head, modifier)
         count = label_slots(data, 0, head, modifier, slots)
-        yield from self._named(slots[:count], [(name, 0) for name in GROUPS[LABEL:]], head, modifier)
+        yield from self._features_in(slots[:count], [(name, 0) for name in GROUPS[LABEL:]], head, modifier)
 
-    def _named(
+    def _features_in(
         self, slots: IntVector, groups: Iterable[tuple[str, int]], head: int, modifier: int
     ) -> Iterator[_Feature]:
         """The features that use these slots, which are in the order of `groups`: pairs of a name and a third token."""
@@ -129,7 +129,7 @@ class ArcVotes:
                 measured = {"distance": distances[distant - slot - 1]}
                 yield _Feature(_with(template, "distance"), distant, nodes, measured, False)
 
-    def _spelt(self, feature: _Feature, label: int) -> str:
+    def _spell(self, feature: _Feature, label: int) -> str:
         tokens = {role: node - 1 if node else OUTSIDE[role] for role, node in feature.nodes.items()}
         return spell_roles(self._atoms, feature.template, tokens, feature.measured | {"label": self._labels[label]})
 
@@ -239,7 +239,7 @@ class ArcExplainer:
 
     def name_of(self, token: int, arc: Arc) -> str:
         """The arc to a token in words."""
-        return f"{self._named(arc.head)} → {self._named(token)}, {arc.label}"
+        return f"{self._spell_token(arc.head)} → {self._spell_token(token)}, {arc.label}"
 
-    def _named(self, token: int) -> str:
+    def _spell_token(self, token: int) -> str:
         return f"{token} {self.words[token - 1]}" if token else "0 root"

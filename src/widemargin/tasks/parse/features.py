@@ -33,7 +33,7 @@ from widemargin._types import IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.text.columns import Columns
 from widemargin.text.roles import RoleHasher, RoleTemplate, measure_keys, parse_role_templates
-from widemargin.text.templates import listed
+from widemargin.text.templates import split_templates
 
 STEPS = ("root", "1", "2", "3", "4", "5+", "10+", "-1", "-2", "-3", "-4", "-5+", "-10+")
 DIRECTIONS = ("root", *["right"] * 6, *["left"] * 6)
@@ -62,7 +62,7 @@ OUTSIDE = {"head": "<root>", "modifier": "<root>", "between": "<none>", "sibling
 
 
 ARC_TEMPLATES = tuple(
-    listed("""
+    split_templates("""
     head:word|head:xpos  head:word  head:xpos
     modifier:word|modifier:xpos  modifier:word  modifier:xpos
     head:word|head:xpos|modifier:word|modifier:xpos  head:xpos|modifier:word|modifier:xpos
@@ -80,7 +80,7 @@ ARC_TEMPLATES = tuple(
     """)
 )
 LABEL_TEMPLATES = tuple(
-    listed("""
+    split_templates("""
     modifier:bias|direction  modifier:word|direction  modifier:lemma|modifier:upos|direction
     modifier:xpos|direction  modifier:word|modifier:xpos|direction  modifier:feats|modifier:upos|direction
     modifier:xpos[-1]|modifier:xpos|direction  modifier:xpos|modifier:xpos[1]|direction
@@ -100,7 +100,7 @@ LABEL_TEMPLATES = tuple(
     """)
 )
 SIBLING_TEMPLATES = tuple(
-    listed("""
+    split_templates("""
     sibling:upos|modifier:upos
     head:upos|sibling:upos|modifier:upos  head:xpos|sibling:xpos|modifier:xpos
     sibling:word|modifier:word  sibling:word|modifier:upos  sibling:upos|modifier:word  sibling:xpos|modifier:xpos
@@ -110,7 +110,7 @@ SIBLING_TEMPLATES = tuple(
     """)
 )
 GRANDPARENT_TEMPLATES = tuple(
-    listed("""
+    split_templates("""
     grandparent:upos|modifier:upos  grandparent:xpos|modifier:xpos  grandparent:word|modifier:word
     grandparent:lemma|modifier:lemma  grandparent:lemma|modifier:upos  grandparent:upos|modifier:lemma
     grandparent:upos|head:upos|modifier:upos  grandparent:xpos|head:xpos|modifier:xpos

@@ -12,14 +12,14 @@ from widemargin.files.document import Document
 from widemargin.files.formats import guess
 from widemargin.files.raw import RawText
 from widemargin.report.evaluation import Evaluation
-from widemargin.report.explain import Explanation, Question, compared, listed
+from widemargin.report.explain import Explanation, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.files import Files, Likeness, TallyReporter, open_tokens, size_of, timed
+from widemargin.tasks.files import Files, Likeness, TallyReporter, open_tokens, size_of, time_call
 from widemargin.tasks.parse.dependencies import DependencyRows, arc_lists, arcs, as_dependencies
 from widemargin.tasks.parse.explain import ArcExplainer, ArcVotes
 from widemargin.tasks.parse.metrics import arc_counts, counted_evaluation
 from widemargin.tasks.parse.pictures import arcs_lines, arcs_picture
-from widemargin.tasks.strongest import Part, masked, strongest
+from widemargin.tasks.strongest import Part, mask_weights, strongest
 from widemargin.tasks.tree_files import TreeReporter, shown_tags
 from widemargin.text.columns import Columns
 from widemargin.text.trees import Arc, arc_columns
@@ -36,13 +36,15 @@ class ParseReporter(TreeReporter, TallyReporter):
 
     model: "Parser"
 
+    asked = ("token", "head", "label")
+    ask_for = "a --token, and perhaps another --head or --label"
     evaluation_options = frozenset({"punctuation"})
 
     def count(self, X: Any, y: Any, n_threads: int, *, punctuation: bool = True, **options: Any) -> Tally:
         """The counts of right and wrong arcs, with punctuation or without, and of tags."""
         columns = self.model.with_columns(X)
         gold = arc_lists(as_dependencies(columns, y), columns.indptr)
-        predicted, seconds = timed("parsing", self.model.predict, columns, n_threads)
+        predicted, seconds = time_call("parsing", self.model.predict, columns, n_threads)
         counts = arc_counts(gold, predicted, None if punctuation else columns.sequences("word"))
         return Tally(counts + self.tag_counts(columns), seconds)
 
@@ -80,17 +82,13 @@ class ParseReporter(TreeReporter, TallyReporter):
         return {
             f"relations_{where}": Part(
                 f"Relations of tokens {where} their head",
-                strongest(masked(votes.biases(*arc), one), top, model.labels.__getitem__),
+                strongest(mask_weights(votes.biases(*arc), one), top, model.labels.__getitem__),
             )
             for where, arc in (("before", (2, 1)), ("after", (1, 2)))
         }
 
-    def explain(self, X: Columns, question: Question) -> Explanation:
+    def answer(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its head; without a token, the margin of every arc."""
-        if question.token is None and question.label is not None:
-            raise WidemarginError("--explain compares one part with one other: give a --token, too")
-        if question.span is not None:
-            raise self._unsupported(", which have no spans; ask for a --token")
         model = self.model
         X = model.with_columns(X)
         (words,), (arcs,) = X.sequences("word"), model.predict(X)
@@ -99,13 +97,13 @@ class ParseReporter(TreeReporter, TallyReporter):
         if token is None:
             margins = explainer.margins(model.examples(X).part_scores(model.w, 0))
             parts = zip(arcs_lines(words, arcs), margins, strict=True)
-            return listed(
+            return list_parts(
                 (line, margin, explainer.name_of(t, other)) for t, (line, (other, margin)) in enumerate(parts, 1)
             )
         if not 1 <= token <= len(words):
             raise WidemarginError(f"there is no token {token} in a sentence of {len(words)}")
         other = explainer.alternative(token, question.head, question.label)
-        return compared(explainer.option(token, arcs[token - 1]), explainer.option(token, other))
+        return compare_options(explainer.option(token, arcs[token - 1]), explainer.option(token, other))
 
 
 class ParseFiles(Files):
@@ -130,7 +128,7 @@ class ParseFiles(Files):
         tokens = (line.split("\t") for line in raw.lines if line[:1].isdecimal())
         return Likeness.LIKELY if any(len(fields) > 6 and fields[6].isdecimal() for fields in tokens) else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, *, punctuation: bool = True, **options: Any) -> Evaluation:
         """Attachment scores, with punctuation or without."""
         X = gold.document.columns
         right, found = (arc_lists(corpus.y, X.indptr) for corpus in (gold, predicted))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from unicodedata import category
 
 from widemargin.errors import DataError
-from widemargin.metrics import Score, counted, quotient
+from widemargin.metrics import Score, quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, Table, by_support, plain, score_table
 from widemargin.report.text import share
 from widemargin.text.trees import Arc
@@ -112,7 +112,7 @@ def arc_counts(
 def scores_of_counts(counts: Counter[Any]) -> AttachmentScores:
     """Attachment scores from the counts of `arc_counts`."""
     tokens = {token: n for token, n in _tokens(counts).items() if token.scored}
-    lengths = counted(
+    lengths = scores_from_counts(
         _sum_by_name((token.gold_length, n) for token, n in tokens.items() if token.same_head),
         _sum_by_name((token.length, n) for token, n in tokens.items()),
         _sum_by_name((token.gold_length, n) for token, n in tokens.items()),
@@ -121,7 +121,7 @@ def scores_of_counts(counts: Counter[Any]) -> AttachmentScores:
     return AttachmentScores(
         _attachment(tokens),
         quotient(counts[EXACT], counts[SENTENCES]),
-        counted(
+        scores_from_counts(
             _sum_by_name((token.gold, n) for token, n in tokens.items() if token.is_right),
             _sum_by_name((token.predicted, n) for token, n in tokens.items()),
             _sum_by_name((token.gold, n) for token, n in tokens.items()),
@@ -147,7 +147,7 @@ def content_score_of_counts(counts: Counter[Any]) -> Score:
     right = sum(n for token, n in tokens if token.is_right and _is_content(token.gold))
     found = sum(n for token, n in tokens if _is_content(token.predicted))
     wanted = sum(n for token, n in tokens if _is_content(token.gold))
-    return counted(*({"content": each} for each in (right, found, wanted))).micro
+    return scores_from_counts(*({"content": each} for each in (right, found, wanted))).micro
 
 
 def _tokens(counts: Counter[Any]) -> dict[_Token, int]:

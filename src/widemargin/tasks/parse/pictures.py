@@ -20,7 +20,7 @@ from itertools import pairwise
 from widemargin.errors import WidemarginError
 from widemargin.report import svg
 from widemargin.report.svg import CORNER, Picture, Text, number
-from widemargin.report.text import cells, padded, shown
+from widemargin.report.text import cells, pad, printable
 from widemargin.text.trees import Arc
 
 WORD_SIZE, TAG_SIZE, LABEL_SIZE = 17.0, 11.0, 12.0
@@ -59,7 +59,7 @@ def arcs_picture(words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] 
         crossing = sorted(x for x, above in standing if left < x < right and above > level)
         begin, end = max(pairwise([left, *crossing, right]), key=lambda stretch: stretch[1] - stretch[0])
         labels.append(Text((begin + end) / 2, y + 4, arc.label))
-    body = svg.title(" ".join(words)) + svg.lines(paths) + svg.filled(tips)
+    body = svg.title(" ".join(words)) + svg.lines(paths) + svg.filled_paths(tips)
     body += svg.cards(labels, size=LABEL_SIZE) + svg.texts(labels, size=LABEL_SIZE, colour=svg.ACCENT)
     body += svg.texts(map(Text, xs, [floor + WORD_SIZE + 2] * len(xs), words), size=WORD_SIZE, colour=svg.INK)
     bottom = floor + WORD_SIZE + 2 + 2 * TAG_SIZE - 4
@@ -136,11 +136,11 @@ def arcs_lines(words: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = 
     order = _check(words, arcs, tags)
     rows = _tree_rows(arcs, order)
     numbers = [str(m).rjust(len(str(len(words)))) for m in range(1, len(words) + 1)]
-    columns = [[shown(each) for each in column] for column in (numbers, words, tags) if column]
+    columns = [[printable(each) for each in column] for column in (numbers, words, tags) if column]
     for column in columns:
         width = max(map(cells, column))
-        rows = [f"{row}{padded(each, width)}  " for row, each in zip(rows, column, strict=True)]
-    return [row + shown(arc.label) for row, arc in zip(rows, arcs, strict=True)]
+        rows = [f"{row}{pad(each, width)}  " for row, each in zip(rows, column, strict=True)]
+    return [row + printable(arc.label) for row, arc in zip(rows, arcs, strict=True)]
 
 
 def _tree_rows(arcs: Sequence[Arc], order: Sequence[int]) -> list[str]:

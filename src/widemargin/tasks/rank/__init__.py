@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import LatentParameters, Parameters, changed, parameter
+from widemargin.tasks.parameters import LatentParameters, Parameters, parameter, with_default
+
+HIGHEST_GRADE = 30
+"""Grades of documents are from 0 to this one."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -14,16 +17,16 @@ class RankerParameters(LatentParameters):
     usual_C: ClassVar[float] = 0.1
     usual_epochs: ClassVar[int] = 1000
 
-    tol: float | None = changed(Parameters, "tol", 0.001)
+    tol: float | None = with_default(Parameters, "tol", 0.001)
     measure: Literal["ndcg", "precision", "map", "pairs"] = parameter(
         "ndcg",
         "What to get right: NDCG@k, precision@k, average precision, or pairs of documents (the Ranking SVM).",
     )
     k: int = parameter(
-        10, "How many places of a ranking count, for precision and NDCG.", option="--k", given_as="whole number"
+        10, "How many places of a ranking count, for precision and NDCG.", option="--k", least=1, most=2**31 - 1
     )
     relevant_from: int = parameter(
-        1, "The least grade that is relevant, for precision and average precision.", given_as="whole number"
+        1, "The least grade that is relevant, for precision and average precision.", least=1, most=HIGHEST_GRADE
     )
     normalize: bool = parameter(
         False, "Scale each feature within each query, so that its values there are 1 apart at most."

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback, Score
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.tasks.abilities import NamedEstimator
 from widemargin.tasks.parameters import documented
 from widemargin.tasks.rank import RankerParameters
 from widemargin.tasks.rank.examples import PositionExamples, QueryExamples, SwapExamples
-from widemargin.tasks.rank.features import HIGHEST_GRADE, as_grades, as_queries
+from widemargin.tasks.rank.features import as_grades, as_queries
 from widemargin.tasks.rank.files import Rankings, main_measure
 from widemargin.tasks.rank.model import RankingModel, RankingSettings, feature_rows
 from widemargin.tasks.survey import Survey, refuse_latent, widened
@@ -77,13 +77,6 @@ def compile_rankings(
 
 
 def _settings(parameters: RankerParameters) -> RankingSettings:
-    for name, most in (("k", 2**31 - 1), ("relevant_from", HIGHEST_GRADE)):
-        value = getattr(parameters, name)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
-            raise WidemarginError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
-    known = get_args(RankerParameters.__dataclass_fields__["measure"].type)
-    if parameters.measure not in known:
-        raise WidemarginError(f"measure must be one of {', '.join(known)}, not {parameters.measure!r}")
     k, relevant_from = int(parameters.k), int(parameters.relevant_from)
     return RankingSettings(parameters.measure, k, relevant_from, bool(parameters.normalize))
 
@@ -261,8 +254,8 @@ class Ranker(RankerParameters, NamedEstimator[RankingModel]):
         weights[slice(None) if extractor.columns is None else extractor.columns] = self.model_.w
         return weights
 
-    def _fitted(self, model: RankingModel, solution: Solution | None = None) -> Self:
-        super()._fitted(model, solution)
+    def _wrap(self, model: RankingModel, solution: Solution | None = None) -> Self:
+        super()._wrap(model, solution)
         self.n_features_in_ = model.extractor.width
         return self
 

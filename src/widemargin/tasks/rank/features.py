@@ -12,11 +12,10 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntVector, LongVector
-from widemargin.core.sparse import Matrix, Rows, boundaries, stack, taken
+from widemargin.core.sparse import Matrix, Rows, boundaries, stack, take_rows
 from widemargin.errors import DataError
+from widemargin.tasks.rank import HIGHEST_GRADE
 from widemargin.text.matrices import as_matrix
-
-HIGHEST_GRADE = 30
 
 
 class Queries(NamedTuple):
@@ -35,7 +34,7 @@ class Queries(NamedTuple):
         sizes = np.diff(self.indptr)[numbers]
         indptr = boundaries(sizes)
         documents = np.arange(indptr[-1]) + np.repeat(self.indptr[numbers] - indptr[:-1], sizes)
-        return Queries(Matrix(taken(self.matrix.rows, documents), self.matrix.width), indptr)
+        return Queries(Matrix(take_rows(self.matrix.rows, documents), self.matrix.width), indptr)
 
 
 def as_queries(X: Any, group: Any = None, qid: Any = None, width: int | None = None) -> Queries:
@@ -123,11 +122,6 @@ def as_grades(y: Any, indptr: LongVector) -> IntVector:
             f"the grade of document {bad[0]} is {grades[bad[0]]:g}; whole numbers from 0 to {HIGHEST_GRADE} are wanted"
         )
     return grades.astype(np.int32)
-
-
-def with_values(rows: Rows) -> Rows:
-    """The same rows with their values written out."""
-    return rows if len(rows.values) == len(rows.indices) else rows._replace(values=np.ones(len(rows.indices)))
 
 
 def normalise(rows: Rows, width: int, indptr: LongVector) -> Rows:

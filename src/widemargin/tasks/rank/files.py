@@ -22,13 +22,14 @@ from widemargin.core.sparse import NO_ROWS, Matrix, boundaries, sums
 from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
-from widemargin.files.raw import RawText, Source, shortened
+from widemargin.files.raw import RawText, Source, shorten
 from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, Table
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness, Reporter, timed
-from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries
+from widemargin.tasks.files import Files, Likeness, Reporter, time_call
+from widemargin.tasks.rank import HIGHEST_GRADE
+from widemargin.tasks.rank.features import Queries
 from widemargin.tasks.strongest import Part, strongest
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class RankReporter(Reporter):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """Precision, NDCG, average precision and reciprocal rank."""
-        rankings, seconds = timed("ranking", self.model.rankings, X, y)
+        rankings, seconds = time_call("ranking", self.model.rankings, X, y)
         return ranking_evaluation(rankings, self.model.settings.measure, self.model.settings.k, seconds)
 
     def warm_up(self) -> None:
@@ -74,7 +75,7 @@ class RankReporter(Reporter):
         order = rank_order(outputs, indptr)
         chosen = np.zeros(len(order), dtype=np.int64)
         chosen[order[np.arange(len(order)) - query_begins(indptr) < self.model.settings.k]] = 1
-        return str(data.relabelled(list(map(str, chosen.tolist()))))
+        return str(data.relabel(list(map(str, chosen.tolist()))))
 
     def strongest(self, chosen: Sequence[int], top: int) -> dict[str, Part]:
         """The strongest features."""
@@ -91,7 +92,7 @@ class RankFiles(Files):
         """Documents grouped by query, as wide as those of the training data, and their grades."""
         return read_documents(path, reading, about.get("width"), gold=gold)
 
-    def predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
+    def read_predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
         """A score per line, as `predict` writes them, or documents whose labels are scores."""
         data = parse(RawText.load(path))
         scores = np.array([_score(data, *each) for each in enumerate(data.classes())])
@@ -106,7 +107,7 @@ class RankFiles(Files):
         is_svmlight = (reading.format or guess(raw)) == "svmlight"
         return Likeness.LIKELY if is_svmlight and has_queries(raw) else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """Precision, NDCG, average precision and reciprocal rank."""
         rankings = Rankings(predicted.y, gold.y, gold.document.indptr)
         return ranking_evaluation(rankings, "ndcg", K, {})
@@ -139,7 +140,7 @@ def _score(data: SvmlightData, d: int, label: str) -> float:
     except ValueError:
         score = np.nan
     if np.isnan(score):
-        raise data.raw.fault(int(data.lines[d]), f"{shortened(label)!r} is not a score to rank documents by")
+        raise data.raw.fault(int(data.lines[d]), f"{shorten(label)!r} is not a score to rank documents by")
     return score
 
 
@@ -154,7 +155,7 @@ def _grades(data: SvmlightData) -> IntVector:
         if not (0 <= number <= HIGHEST_GRADE and number == int(number)):
             raise data.raw.fault(
                 int(data.lines[d]),
-                f"the grade {shortened(label)!r} is not a whole number from 0 to {HIGHEST_GRADE}",
+                f"the grade {shorten(label)!r} is not a whole number from 0 to {HIGHEST_GRADE}",
             )
         grades[d] = int(number)
     return grades
@@ -183,7 +184,7 @@ def _queries(data: SvmlightData, *, grouped: bool) -> LongVector:
     n, named = len(data.queries), data.queries >= 0
     if named.all():
         begins = np.flatnonzero(np.concatenate([[True], data.queries[1:] != data.queries[:-1]])[:n])
-        before: set[int] = data.raw.judged("queries", set)
+        before: set[int] = data.raw.judge_once("queries", set)
         for begin in begins.tolist():
             query = int(data.queries[begin])
             if query in before:
@@ -215,7 +216,7 @@ def _sizes(raw: RawText, n_documents: int, source: str) -> LongVector:
         if not text:
             continue
         if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) < 1:
-            raise raw.fault(number, f"{shortened(text)!r} is not the number of documents of a query")
+            raise raw.fault(number, f"{shorten(text)!r} is not the number of documents of a query")
         sizes.append(int(text))
     if sum(sizes) != n_documents:
         raise DataError(f"{raw.source} counts {sum(sizes)} documents, but {source} has {n_documents}")

@@ -7,12 +7,13 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, LongVector
 from widemargin.core.header import Fields, flag, names, one_of, record, whole
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, with_values
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError
-from widemargin.tasks.base import Model
+from widemargin.tasks.base import VectorModel
+from widemargin.tasks.rank import HIGHEST_GRADE
 from widemargin.tasks.rank.examples import QueryExamples
-from widemargin.tasks.rank.features import HIGHEST_GRADE, Queries, as_grades, as_queries, normalise, with_values
+from widemargin.tasks.rank.features import Queries, as_grades, as_queries, normalise
 from widemargin.tasks.rank.files import Rankings, query_begins, rank_order
 from widemargin.text.inputs import describe
 from widemargin.text.matrices import MatrixExtractor
@@ -38,7 +39,7 @@ def feature_rows(
 
 
 @dataclass
-class RankingModel(Model):
+class RankingModel(VectorModel):
     """A trained ranker: the score of a document is ⟨w, x⟩."""
 
     kind: ClassVar[str] = "ranking"
@@ -61,11 +62,6 @@ class RankingModel(Model):
     def sizes(self) -> dict[str, int]:
         """The numbers of labels, features and weights."""
         return {"labels": len(self.labels), "features": self.extractor.n_features, "weights": len(self.w)}
-
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
 
     def predict(self, X: Any, n_threads: int = 1) -> FloatVector:
         """The score of every document; only a model that scales features needs to know the queries."""
@@ -93,7 +89,7 @@ class RankingModel(Model):
         grades = as_grades(y, queries.indptr)
         return Rankings(self.predict(queries), grades, queries.indptr, self.settings.relevant_from)
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """The same model without features whose weight is zero."""
         used = self.w != 0.0
         return replace(self, extractor=self.extractor.keep(used), weights=self.w[used])

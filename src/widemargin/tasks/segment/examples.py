@@ -14,7 +14,7 @@ import numpy as np
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
 from widemargin.core.cut_store import BYTES_PER_ENTRY
-from widemargin.core.sparse import NO_ROWS, Rows, sums, taken
+from widemargin.core.sparse import NO_ROWS, Rows, sums, take_rows
 from widemargin.errors import DataError
 from widemargin.structures.chain import Segments
 from widemargin.tasks.segment.costs import Known, SegmentCosts, gold_lengths
@@ -115,7 +115,7 @@ class SegmentExamples(TokenExamples):
             first = np.repeat(own.spans[:-1], np.diff(own.spans))
             short = np.flatnonzero(np.arange(own.spans[-1]) - first < lengths.max(initial=0))
             spans = span_boundaries(places, int(lengths.max(initial=0)))[places]
-            parts += parts_of_rows(spans, taken(own.segment_rows, short), segment_features)
+            parts += parts_of_rows(spans, take_rows(own.segment_rows, short), segment_features)
         return digests_of_parts([lengths.astype(np.int64), *penalties, len(parts)], *parts)
 
 

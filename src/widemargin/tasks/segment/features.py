@@ -30,8 +30,8 @@ from widemargin.tasks.segment import SEGMENT_FEATURES
 from widemargin.tasks.segment.scores import span_boundaries
 from widemargin.text.alphabet import Alphabet, FeatureCounts, number_of
 from widemargin.text.columns import Columns
-from widemargin.text.extractor import selected, stored_alphabet
-from widemargin.text.hashing import combine, combined, hash_strings, rolled
+from widemargin.text.extractor import select_names, stored_alphabet
+from widemargin.text.hashing import combine, combine_pair, hash_strings, roll_keys
 from widemargin.text.lexicons import Lexicon, Words
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.templates import Atom, Atoms
@@ -69,7 +69,7 @@ def _span_rows(
 ) -> tuple[LongVector, IntVector]:
     """The features of the `n_spans` candidate spans of the sequences first:last, in the order of the plan.
 
-    `keys[tokens[t]]` are the keys of token t. The key of a run of words is that of `text.hashing.rolled`.
+    `keys[tokens[t]]` are the keys of token t. The key of a run of words is that of `text.hashing.roll_keys`.
     """
     n, write, span = len(seeds), indptr[0], indptr[0]
     ends, features = np.zeros(n_spans + 1, dtype=np.int64), np.empty(n_spans + n, dtype=np.int32)
@@ -83,11 +83,11 @@ def _span_rows(
                 for k in range(n):
                     key = keys[tokens[t + d], places[k]]
                     if d > 0:
-                        key = combined(runs[k], key)
+                        key = combine_pair(runs[k], key)
                     if d == 0 or not only_ends[k]:
                         runs[k] = key
                     if d > 0 or not only_ends[k]:
-                        features[write] = number_of(combined(seeds[k], key), slots, numbers, size)
+                        features[write] = number_of(combine_pair(seeds[k], key), slots, numbers, size)
                         write += features[write] >= 0  # the next feature overwrites an unknown one
                 span += 1
                 ends[span] = write
@@ -198,7 +198,7 @@ class SegmentExtractor:
         """An extractor of the `used` features only; features of tokens are kept if hashed, those of lexicons always."""
         kept = SegmentExtractor(self.tokens.keep(used) or self.tokens, self.segment_features, min_count=self.min_count)
         kept.index = Alphabet(self.index.keys()[used_in_segments[: self.index.size]])
-        kept._names = selected(self._names, used_in_segments[: self.index.size])
+        kept._names = select_names(self._names, used_in_segments[: self.index.size])
         return kept
 
     def describe(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -286,7 +286,7 @@ class SegmentExtractor:
         words = Words.of(atoms.columns.indptr, _token_keys(atoms, "lower"))
         number = self.index.size
         if "lexicon" in self.segment_features:
-            for length, (starts, keys) in enumerate(rolled(words.keys, words.indptr, longest), 1):
+            for length, (starts, keys) in enumerate(roll_keys(words.keys, words.indptr, longest), 1):
                 for k, lexicon in enumerate(self.lexicons.values(), number):
                     entries = spans[starts[lexicon.holds(keys)]] + length - 1
                     yield entries, np.full(len(entries), k)
@@ -308,7 +308,7 @@ def _token_keys(atoms: Atoms, attribute: str) -> KeyVector:
 
 
 def _run_keys(keys: KeyVector, starts: LongVector, sizes: IntVector) -> KeyVector:
-    """The key of each run of `sizes` tokens from `starts` on, as by `text.hashing.rolled`."""
+    """The key of each run of `sizes` tokens from `starts` on, as by `text.hashing.roll_keys`."""
     runs = keys[starts]
     for d in range(1, int(sizes.max(initial=0))):
         longer = np.flatnonzero(sizes > d)

@@ -16,7 +16,7 @@ from widemargin.text.columns import Column
 from widemargin.text.inputs import lengths
 from widemargin.text.labels import as_sequences, cost_matrix, is_cost
 from widemargin.text.partial import COLLECTIONS, Cell, are_partial, checked_cell, labels_in
-from widemargin.text.spans import ENDS, OUTSIDE, STARTS, Span, bio, labels_of, parsed, spans_of
+from widemargin.text.spans import ENDS, OUTSIDE, STARTS, Span, bio, labels_of, parse_label, spans_of
 
 Lengths = int | Mapping[str, int] | None
 """The most tokens of a segment: None for the training data's own limits, one number for all labels, or one by label."""
@@ -51,7 +51,7 @@ def as_spans(X: Any, y: Any) -> list[list[Span]]:
     if not isinstance(y, Column) and not _holds_labels(y):
         found = _given_spans(lengths(X), y)
     else:
-        found = [_checked(i, spans_of, sequence) for i, sequence in enumerate(as_sequences(X, y))]
+        found = [_in_sequence(i, spans_of, sequence) for i, sequence in enumerate(as_sequences(X, y))]
     for i, spans in enumerate(found):
         for span in spans:
             if span.type == OUTSIDE:
@@ -68,7 +68,7 @@ def partial_labels(X: Any, y: Any) -> list[list[Cell]] | None:
         return None
     cells = [[checked_cell(label, i, t) for t, label in enumerate(each)] for i, each in enumerate(labels)]
     for i, each in enumerate(cells):
-        _checked(i, spans_of, [str(label) for cell in each for label in labels_in(cell)])
+        _in_sequence(i, spans_of, [str(label) for cell in each for label in labels_in(cell)])
     return cells
 
 
@@ -191,7 +191,7 @@ def _given_spans(sizes: Sequence[int], y: Any) -> list[list[Span]]:
         if isinstance(each, str | bytes | Mapping) or not hasattr(each, "__len__"):
             raise DataError(f"y[{i}] must be a list of spans, not {each!r:.60}")
         spans = sorted(_span(i, entry) for entry in each)
-        _checked(i, labels_of, spans, size)
+        _in_sequence(i, labels_of, spans, size)
         found.append(spans)
     return found
 
@@ -206,7 +206,7 @@ def _span(sequence: int, entry: Any) -> Span:
     return Span(int(parts[0]), int(parts[1]), parts[2])
 
 
-def _checked(sequence: int, function: Any, *arguments: Any) -> Any:
+def _in_sequence(sequence: int, function: Any, *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except DataError as error:
@@ -262,7 +262,7 @@ def encode_partial(sequences: Sequence[Sequence[Cell]]) -> PartialSegments:
 
 def _type(label: str) -> str:
     """The label of the segment that a token with this BIO label is in."""
-    prefix, type_ = parsed(label)
+    prefix, type_ = parse_label(label)
     return OUTSIDE if prefix == "O" else type_
 
 
@@ -278,7 +278,7 @@ def _rows(cells: Sequence[Cell], number: dict[str, int]) -> list[BoolVector]:
             row[[2 * number[label] for label in before & number.keys() - {ended}]] = True
         for label in labels_in(cell):
             type_ = _type(label)
-            goes_on = parsed(label)[0] not in STARTS and type_ in before - {ended, OUTSIDE}
+            goes_on = parse_label(label)[0] not in STARTS and type_ in before - {ended, OUTSIDE}
             row[2 * number[type_]] |= goes_on
             row[2 * number[type_] + 1] |= not goes_on or before != {type_}
         if outside >= 0:
@@ -286,7 +286,7 @@ def _rows(cells: Sequence[Cell], number: dict[str, int]) -> list[BoolVector]:
         rows.append(row)
         # An unknown token implies nothing for the next, even if there is only one label.
         before = {*number, ""} if cell is None else set(map(_type, labels_in(cell)))
-        ended = _type(cell) if isinstance(cell, str) and parsed(cell)[0] in ENDS else ""
+        ended = _type(cell) if isinstance(cell, str) and parse_label(cell)[0] in ENDS else ""
     return rows
 
 
@@ -294,7 +294,7 @@ def _known_runs(cells: Sequence[Cell]) -> list[Span]:
     """Runs of tokens of known types that may be one segment."""
     runs: list[Span] = []
     for t, cell in enumerate(cells):
-        types, prefixes = set(map(_type, labels_in(cell))), {parsed(label)[0] for label in labels_in(cell)}
+        types, prefixes = set(map(_type, labels_in(cell))), {parse_label(label)[0] for label in labels_in(cell)}
         if len(types) != 1 or types == {OUTSIDE}:
             continue
         (type_,) = types

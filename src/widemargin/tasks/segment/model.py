@@ -158,7 +158,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
         in_roles = [f"{name} ({role})" for name in names[:n] for role in ROLE_NAMES]
         return [(self.weights.thin_roles, in_roles), (self.weights.thin_segment, names[n:])]
 
-    def constrained(self, examples: SegmentExamples, constraints: Constraints) -> ConstrainedSegments:
+    def constrain(self, examples: SegmentExamples, constraints: Constraints) -> ConstrainedSegments:
         """The sequences under constraints."""
         return ConstrainedSegments(examples, self.weights, self.labels, constraints)
 
@@ -168,7 +168,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
 
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Ahead]:
         """The predicted spans of every sequence, with their margins."""
-        examples, codes, best = self.compared(X, n_threads, constraints)
+        examples, codes, best = self.best_with_marginals(X, n_threads, constraints)
         indptr, rows = examples.indptr, examples.spans
         found = []
         for i, predicted in enumerate(self.outputs(codes, indptr)):
@@ -223,7 +223,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
         """The outputs themselves."""
         return outputs
 
-    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+    def judge(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The spans predicted for `X`, judged by `y`."""
         gold, margins = as_labels(X, y), self.margins(X, n_threads)
         marked = [bio(found, len(own)) for (found, _), own in zip(margins, gold, strict=True)]
@@ -231,7 +231,7 @@ class SegmentModel(TokenModel[SegmentExamples]):
         judged = Judged.of([ahead for _, ahead in margins], right)
         return {"spans": judged} if len(judged.right) else {}
 
-    def compacted(self) -> "SegmentModel":
+    def compact(self) -> "SegmentModel":
         """The same segmenter without features whose weights are all zero."""
         weights, before = self.weights, self.extractor
         used, in_segments = (np.diff(rows.indptr) > 0 for rows in (weights.thin_roles, weights.thin_segment))

@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 from widemargin.tasks import Kind, Task
 from widemargin.tasks.parameters import Parameters, parameter
 
+LONGEST, WIDEST = 1_000_000, 10
+"""The most words of a summary and of a concept."""
+
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SummariserParameters(Parameters):
@@ -17,11 +20,12 @@ class SummariserParameters(Parameters):
     length: int | None = parameter(
         None,
         "How many words a summary has at most. By default the mean length of the references.",
-        given_as="whole number",
         metavar="WORDS",
+        least=1,
+        most=LONGEST,
     )
     order: int = parameter(
-        2, "How many words a concept has: sentences are chosen for the concepts they cover.", given_as="whole number"
+        2, "How many words a concept has: sentences are chosen for the concepts they cover.", least=1, most=WIDEST
     )
     stop_words: "Sequence[str] | None" = parameter(
         None,
@@ -38,9 +42,10 @@ class SummariserParameters(Parameters):
         "Seconds for each integer programme, of which one is solved for every topic at every visit. What a limit "
         "leaves open is part of the proven gap. Results that met it may not repeat; with node_limit they do.",
         metavar="SECONDS",
+        above=0,
     )
     node_limit: int | None = parameter(
-        None, "Nodes of the search for each integer programme.", given_as="whole number", metavar="NODES"
+        None, "Nodes of the search for each integer programme.", metavar="NODES", least=1, most=2**31 - 1
     )
 
 

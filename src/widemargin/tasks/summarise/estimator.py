@@ -9,15 +9,15 @@ import numpy as np
 
 from widemargin._threads import count_threads
 from widemargin._types import FloatVector
-from widemargin.core.checks import checked_weights, is_number
+from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.decoders.coverage import Limits
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.summaries import mean_rouge, rouge, words
 from widemargin.tasks.estimator import Estimator
 from widemargin.tasks.parameters import documented
-from widemargin.tasks.summarise import SummariserParameters
+from widemargin.tasks.summarise import LONGEST, SummariserParameters
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import (
     ENGLISH,
@@ -29,14 +29,13 @@ from widemargin.tasks.summarise.features import (
     recall_of,
 )
 from widemargin.tasks.summarise.files import MAIN
-from widemargin.tasks.summarise.model import LONGEST, WIDEST, SummaryModel, chosen_sentences
+from widemargin.tasks.summarise.model import SummaryModel, chosen_sentences
 from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, Data
 
 
 def survey_topics(parameters: SummariserParameters, data: Data) -> Survey:
     """The numbers of words and texts in the references of a piece of the data."""
-    _check(parameters)
     references = as_references(data.y, len(as_topics(data.X, split=parameters.split_sentences)))
     return Survey(facts={"references": _sizes(references)})
 
@@ -45,7 +44,6 @@ def compile_topics(
     parameters: SummariserParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[SummaryModel]:
     """Compile topics and references to arrays; with a `survey` of all pieces, one may have nothing to learn from."""
-    _check(parameters)
     topics = as_topics(data.X, split=parameters.split_sentences)
     references = as_references(data.y, len(topics))
     if not topics:
@@ -70,21 +68,6 @@ def compile_topics(
 def limits_of(parameters: SummariserParameters) -> Limits:
     """The limits at which the search in an integer programme stops."""
     return Limits(parameters.time_limit, parameters.node_limit)
-
-
-def _check(parameters: SummariserParameters) -> None:
-    for name, most, needed in (("length", LONGEST, False), ("order", WIDEST, True), ("node_limit", 2**31 - 1, False)):
-        value = getattr(parameters, name)
-        if value is None and not needed:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
-            raise WidemarginError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
-    seconds = parameters.time_limit
-    if seconds is not None and not (is_number(seconds) and seconds > 0):
-        raise WidemarginError(f"time_limit must be a positive number of seconds, not {seconds!r}")
-    given = parameters.stop_words
-    if isinstance(given, str) or not all(isinstance(word, str) for word in given or ()):
-        raise WidemarginError(f"stop_words must be a list of words, not {given!r:.60}")
 
 
 def _sizes(references: list[list[str]]) -> Counter[str]:

@@ -23,14 +23,14 @@ from widemargin.errors import DataError, WidemarginError
 from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.pieces import Cut, every_line
-from widemargin.files.raw import RawText, Source, name_of, shortened
+from widemargin.files.raw import RawText, Source, name_of, shorten
 from widemargin.metrics import Score
 from widemargin.report.evaluation import Evaluation, overall, score_table
 from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
 from widemargin.summaries import mean_rouge
 from widemargin.tasks.base import Corpus, Piece, Reading
-from widemargin.tasks.files import Files, Likeness, Reporter, alone_in_list, timed
+from widemargin.tasks.files import Files, Likeness, Reporter, alone_in_list, time_call
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.tasks.summarise.features import NAMES, Summary, Topic, as_references
 from widemargin.tasks.summarise.pictures import explain_sentences, summary_lines, summary_page
@@ -50,11 +50,13 @@ class SummaryReporter(Reporter):
     model: "SummaryModel"
 
     counts = "sentences"
+    asked = ("token",)
+    ask_for = "a sentence of the topic by --token N"
     drawn_as = ".html"
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """ROUGE by the references."""
-        summaries, seconds = timed("summarising", self.model.predict, X, n_threads)
+        summaries, seconds = time_call("summarising", self.model.predict, X, n_threads)
         scores = mean_rouge(as_references(y, len(summaries)), [summary.text for summary in summaries])
         return rouge_evaluation(scores, [("length", f"at most {self.model.settings.length} words")], seconds)
 
@@ -100,7 +102,7 @@ class SummaryReporter(Reporter):
         """One topic of a file alone, counted from 1."""
         return alone_in_list(corpus, number, "topic")
 
-    def explain(self, X: Any, question: Question) -> Explanation:
+    def answer(self, X: Any, question: Question) -> Explanation:
         """The chosen sentences and what each adds; with a token n, the reasons for and against sentence n alone."""
         return explain_sentences(self.model, X, question)
 
@@ -121,7 +123,7 @@ class SummaryFiles(Files):
         is_topics = (reading.format or guess(raw)) == "jsonl" and '"documents"' in first
         return Likeness.LIKELY if is_topics else Likeness.NONE
 
-    def compared(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
+    def compare(self, gold: Corpus, predicted: Corpus, **options: Any) -> Evaluation:
         """ROUGE of the predictions, the first references in their file, against all gold references."""
         return rouge_evaluation(mean_rouge(gold.y, [references[0] for references in predicted.y]), [], {})
 
@@ -174,7 +176,7 @@ def read_topics(
     if gold:
         for topic, references in zip(found.X, found.y, strict=True):
             if not references:
-                raise DataError(f"{name_of(path)}: the topic {shortened(topic.name)!r} has no references")
+                raise DataError(f"{name_of(path)}: the topic {shorten(topic.name)!r} has no references")
     size = {
         "topics": len(found.X),
         "documents": sum(len(topic.documents) for topic in found.X),
@@ -197,7 +199,7 @@ def _check_encoding(encoding: str) -> None:
     except UnicodeError:
         return  # the encoding exists, but a character takes more than one byte
     except (LookupError, ValueError):
-        raise WidemarginError(f"there is no encoding {shortened(encoding)!r}") from None
+        raise WidemarginError(f"there is no encoding {shorten(encoding)!r}") from None
 
 
 def _cut_conllu(lines: Sequence[str]) -> int:
@@ -246,7 +248,7 @@ def _document(raw: RawText, number: int, given: Any) -> list[str]:
 def _complaint(key: str, value: Any, wanted: str) -> str:
     if value is None:
         return f'the object has no "{key}"'
-    return f'"{key}" holds {shortened(json.dumps(value, ensure_ascii=False))} where {wanted} is wanted'
+    return f'"{key}" holds {shorten(json.dumps(value, ensure_ascii=False))} where {wanted} is wanted'
 
 
 def _conllu(raw: RawText) -> TopicFile:

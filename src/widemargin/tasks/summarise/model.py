@@ -12,7 +12,8 @@ from widemargin.core.problem import predict
 from widemargin.core.stored import Stored
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import WidemarginError
-from widemargin.tasks.base import Model
+from widemargin.tasks.base import VectorModel
+from widemargin.tasks.summarise import LONGEST, WIDEST
 from widemargin.tasks.summarise.examples import ExtractExamples
 from widemargin.tasks.summarise.features import (
     NAMES,
@@ -23,8 +24,6 @@ from widemargin.tasks.summarise.features import (
     as_topics,
     candidates_of,
 )
-
-LONGEST, WIDEST = 1_000_000, 10  # the longest summaries and concepts
 
 
 def chosen_sentences(
@@ -41,7 +40,7 @@ def chosen_sentences(
 
 
 @dataclass
-class SummaryModel(Model):
+class SummaryModel(VectorModel):
     """A trained summariser: an extract scores the sum of its sentences and of the concepts that they cover."""
 
     kind: ClassVar[str] = "summaries"
@@ -66,11 +65,6 @@ class SummaryModel(Model):
         """The numbers of features and weights."""
         return {"labels": 0, "features": len(NAMES), "weights": len(self.weights)}
 
-    @property
-    def w(self) -> FloatVector:
-        """All weights as one vector."""
-        return self.weights
-
     def topics(self, X: Any) -> Sequence[Topic]:
         """The inputs as topics."""
         return as_topics(X, split=self.settings.split_sentences)
@@ -80,10 +74,6 @@ class SummaryModel(Model):
         topics = self.topics(X)
         compiled = [candidates_of(topic, self.settings) for topic in topics]
         return chosen_sentences(topics, compiled, self.weights, self.limits, n_threads)
-
-    def compacted(self) -> Self:
-        """The model itself: it has a few dozen weights."""
-        return self
 
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         limits = {"time_limit": self.limits.seconds, "node_limit": self.limits.nodes}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widemargin.errors import WidemarginError
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.svg import web_page
-from widemargin.report.text import shown
+from widemargin.report.text import printable
 from widemargin.tasks.summarise.features import NAMES, Candidates, Summary, Topic, candidates_of
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def summary_lines(topics: Sequence[Topic], summaries: Sequence[Summary]) -> Iter
         if k:
             yield ""
         if topic.name:
-            yield shown(topic.name)
+            yield printable(topic.name)
         for d, document in enumerate(topic.documents):
             if d:
                 yield ""
             for s, sentence in enumerate(document):
-                yield ("> " if (d, s) in summary.places else "  ") + shown(sentence)
+                yield ("> " if (d, s) in summary.places else "  ") + printable(sentence)
 
 
 def summary_page(topics: Sequence[Topic], summaries: Sequence[Summary]) -> str:
@@ -66,17 +66,15 @@ def _sentence(text: str, *, marked: bool) -> str:
 
 
 def _escape(text: str) -> str:
-    return escape(shown(text))
+    return escape(printable(text))
 
 
 def explain_sentences(model: "SummaryModel", X: Any, question: Question) -> Explanation:
     """The chosen sentences and what each adds; with a token n, the reasons for and against sentence n alone."""
-    if question.head is not None or question.span is not None or question.label is not None:
-        raise WidemarginError(f"the model predicts {model.predicts}; ask for a sentence of the topic by --token N")
     (topic,) = model.topics(X)
     candidates = candidates_of(topic, model.settings)
     if question.token is None:
-        return listed(_contributions(model, topic, candidates))
+        return list_parts(_contributions(model, topic, candidates))
     places = [(d, s) for d, document in enumerate(topic.documents) for s in range(len(document))]
     if not 1 <= question.token <= len(places):
         raise WidemarginError(f"there is no sentence {question.token} in a topic of {len(places)}")
@@ -91,7 +89,7 @@ def explain_sentences(model: "SummaryModel", X: Any, question: Question) -> Expl
     one[candidates.places.index(place)] = True
     votes = zip(NAMES, (model.weights * extract.features(one)).tolist(), strict=True)
     taken, left = Option(topic.documents[place[0]][place[1]], list(votes)), Option("left out", [])
-    return compared(taken, left) if taken.score > 0.0 else compared(left, taken)
+    return compare_options(taken, left) if taken.score > 0.0 else compare_options(left, taken)
 
 
 def _contributions(model: "SummaryModel", topic: Topic, candidates: Candidates) -> list[tuple[str, float, str]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from widemargin.tasks import Kind, Task
-from widemargin.tasks.parameters import LatentParameters, Parameters, TokenParameters, changed, parameter
+from widemargin.tasks.parameters import LatentParameters, Parameters, TokenParameters, parameter, with_default
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -19,7 +19,7 @@ class TaggerParameters(LatentParameters, TokenParameters):
     hidden: ClassVar[str] = "unknown labels"
     usual_smooth_C: ClassVar[float] = 2.0
 
-    tol: float | None = changed(Parameters, "tol", 0.03)
+    tol: float | None = with_default(Parameters, "tol", 0.03)
     costs: "Mapping[Any, float] | None" = parameter(
         None,
         "The cost of predicting one label for another; 1 unless named.",
@@ -44,12 +44,15 @@ class TaggerParameters(LatentParameters, TokenParameters):
         "2: a second tagger reads the labels that a first one finds. It learns from those of taggers that have not "
         "learnt from the sequence at hand. Training takes six to eight times as long, prediction twice.",
         metavar="1|2",
+        least=1,
+        most=2,
     )
     nearby: int = parameter(
         0,
         "With two passes: how many sequences before and after its own tell which label a word has there. For text in "
         "its order.",
         metavar="N",
+        least=0,
     )
     dev_metric: Literal["auto", "accuracy", "f1", "sequence_accuracy"] = parameter(
         "auto", "The development score; 'auto' is F1 of spans if labels are BIO, else accuracy."

@@ -22,14 +22,14 @@ from widemargin._jit import kernel
 from widemargin._threads import run
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences
-from widemargin.core.sparse import Rows, boundaries, coalesce, new_table
+from widemargin.core.sparse import Rows, boundaries, coalesce, new_table, with_values
 from widemargin.errors import UnsupportedError
 from widemargin.files.lcrf import ChainFile, Weights, read_lcrf
 from widemargin.structures.flat import Counts, Parts
 from widemargin.structures.part_rows import distinct
 from widemargin.tasks.tag.features import ChainExamples, ChainFeatures, ChainShape, ChainWeights, SummedFeatures
 from widemargin.tasks.tag.model import Tagger
-from widemargin.tasks.token_examples import joined
+from widemargin.tasks.token_examples import join_weights
 from widemargin.text.records import RecordExtractor
 
 NO_WEIGHTS = np.empty(0)
@@ -237,7 +237,7 @@ def observed_states(
     """
     from scipy.sparse import csr_array
 
-    values = features.values if len(features.values) else np.ones(len(features.indices))
+    values = with_values(features).values
     labels = np.repeat(gold, np.diff(features.indptr))
     if all_labels:
         seen = np.unique(features.indices)
@@ -277,14 +277,14 @@ def tagger_of(file: ChainFile, name: str) -> Tagger:
     """The tagger in a CRFsuite file; `name` is for messages."""
     extractor = RecordExtractor.of_alphabet(file.alphabet(name), partial(list, file.attributes))
     n = len(file.labels)
-    shared = joined(file.table(), np.zeros(n), np.zeros(n))
+    shared = join_weights(file.table(), np.zeros(n), np.zeros(n))
     weights = ChainWeights(np.empty((0, n)), shared, np.empty((0, n, n)), thin_emission=file.rows())
     return Tagger(list(file.labels), extractor, weights, summary={**SUMMARY})
 
 
 def chain_file(tagger: Tagger) -> ChainFile:
     """The tagger as the contents of a CRFsuite file; raise if such a file cannot hold it."""
-    weights = tagger.weights if len(tagger.weights.emission) == 0 else tagger.weights.thinned()
+    weights = tagger.weights if len(tagger.weights.emission) == 0 else tagger.weights.thin()
     if not isinstance(tagger.extractor, RecordExtractor) or tagger.extractor.hash_bits is not None:
         raise UnsupportedError(
             "only taggers of ready-made features can be written as CRFsuite's files; "

@@ -31,7 +31,7 @@ from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Extractor, FeatureRows
-from widemargin.text.inputs import as_columns, choose_extractor, lengths, prepared
+from widemargin.text.inputs import as_columns, choose_extractor, lengths, prepare
 from widemargin.text.labels import (
     Encoded,
     as_sequences,
@@ -43,7 +43,7 @@ from widemargin.text.labels import (
 )
 from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.partial import are_partial
-from widemargin.text.spans import bioes, is_bio, parsed, spans
+from widemargin.text.spans import bioes, is_bio, parse_label, spans
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.template_sets import spelt_out
 from widemargin.text.templates import DEFAULT_TEMPLATES
@@ -123,7 +123,7 @@ def assemble_tags(
     """The examples with their development score, and how to make a tagger."""
     metric, score = metric_for(parameters.dev_metric, labels), None
     if data.dev is not None:
-        X = prepared(data.dev[0], extractor)
+        X = prepare(data.dev[0], extractor)
         gold = as_sequences(X, labels_to_learn(parameters.scheme, X, data.dev[1]))
         score = dev_score(metric, _examples(examples.shape, extractor.transform(X)), labels, gold, parameters.n_jobs)
     make = partial(Tagger, extractor=extractor, scheme=parameters.scheme)
@@ -199,14 +199,9 @@ NEARBYS = (f"{NEARBY}[-1..1]", f"{NEARBY}|lower")
 
 
 def check_passes(parameters: TaggerParameters, *, at_once: bool) -> bool:
-    """Whether there are two passes; raise if they are impossible, or if the data do not come `at_once`."""
-    if parameters.passes not in (1, 2) or isinstance(parameters.passes, bool):
-        raise WidemarginError(f"passes must be 1 or 2, not {parameters.passes!r}")
-    nearby = parameters.nearby
-    if isinstance(nearby, bool) or not isinstance(nearby, int | np.integer) or nearby < 0:
-        raise WidemarginError(f"nearby must be a whole number of at least 0, not {nearby!r}")
+    """Whether there are two passes; raise if the data do not come `at_once`, or `nearby` is about nothing."""
     if parameters.passes == 1:
-        if nearby:
+        if parameters.nearby:
             raise WidemarginError("nearby is about labels of a first pass: it needs passes=2")
         return False
     if not at_once:
@@ -254,7 +249,7 @@ def first_labels(X: Columns, y: Any) -> Column:
         raise UnsupportedError("two passes need labels that are all known; take passes=1")
     texts = [[str(label) for label in labels] for labels in gold]
     known = {label for labels in texts for label in labels}
-    if is_bio(known) and {parsed(label)[0] for label in known} <= set("BIO"):
+    if is_bio(known) and {parse_label(label)[0] for label in known} <= set("BIO"):
         texts = [bioes(spans(labels), len(labels)) for labels in texts]
     column = Column.of([label for labels in texts for label in labels])
     return replace(column, notation=Notation(unknown=None))

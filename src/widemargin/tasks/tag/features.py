@@ -20,7 +20,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.contents import digests_of_parts, old_numbers, parts_of_rows
-from widemargin.core.sparse import NO_ROWS, Rows, add_features, sums, transposed
+from widemargin.core.sparse import NO_ROWS, Rows, add_features, sums, transpose
 from widemargin.errors import DataError
 from widemargin.structures.chain import Chain
 from widemargin.structures.costs import LabelCosts
@@ -193,7 +193,7 @@ class SummedFeatures:
     @cached_property
     def positions(self) -> Rows:
         """The positions where each feature occurs."""
-        return transposed(self.features.rows, self.features.shape.n_features)
+        return transpose(self.features.rows, self.features.shape.n_features)
 
     def put(self, number: int, counts: Counts, c: FloatVector) -> None:
         """Store the coefficients of a batch."""

@@ -5,14 +5,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from widemargin._types import FloatVector
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, entries_of
 from widemargin.errors import WidemarginError
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText
-from widemargin.report.explain import Explanation, Option, Question, compared, listed
+from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.strongest import Part, label_parts, masked, pair_name, pairs_with, strongest, strongest_by_label
+from widemargin.tasks.strongest import (
+    Part,
+    label_parts,
+    mask_weights,
+    pair_name,
+    pairs_with,
+    strongest,
+    strongest_by_label,
+)
 from widemargin.tasks.tag.predict import Guessed
 from widemargin.tasks.token_files import TokenFiles, TokenReporter
 from widemargin.text.columns import Columns
@@ -26,6 +33,8 @@ class TagReporter(TokenReporter):
 
     model: "Tagger"
 
+    asked = ("token", "label")
+    ask_for = "a --token, and perhaps another --label"
     exports: ClassVar[Mapping[str, str]] = {".crfsuite": "a model file of CRFsuite"}
 
     def remarks(self) -> list[tuple[str, str]]:
@@ -55,7 +64,7 @@ class TagReporter(TokenReporter):
         weights, labels, names = model.weights, model.code_names, model.extractor.names()
         n, n_features, pair = len(labels), model.extractor.n_features, pair_name(labels)
         on_transitions = strongest(
-            masked(weights.conditional, pairs_with(chosen, n)),
+            mask_weights(weights.conditional, pairs_with(chosen, n)),
             top,
             lambda number: f"{names[n_features + number // n**2]}: {pair(number % n**2)}",
         )
@@ -68,15 +77,11 @@ class TagReporter(TokenReporter):
             **rest,
         }
 
-    def explain(self, X: Columns, question: Question) -> Explanation:
+    def answer(self, X: Columns, question: Question) -> Explanation:
         """Why a token has its label; without a token, the margin of every label."""
-        if question.span is not None or question.head is not None:
-            raise self._unsupported("; ask for a --token, and perhaps another --label")
-        if question.token is None and question.label is not None:
-            raise WidemarginError("--explain compares one part with one other: give a --token, too")
         return LabelExplainer(self.model, X).explain(question)
 
-    def exported(self, suffix: str) -> bytes:
+    def export(self, suffix: str) -> bytes:
         """The model as CRFsuite writes it."""
         from widemargin.files.lcrf import lcrf_bytes  # seldom needed
         from widemargin.tasks.tag.crfsuite import chain_file
@@ -109,8 +114,8 @@ class LabelExplainer:
         """Compare the label of a token with another; without a token, list all labels with their margins."""
         if question.token is None:
             ahead = self._margins.of_labels().tolist()
-            return listed(
-                (self._spelt(t, code), ahead[t], self._labels[self._rival(t)])
+            return list_parts(
+                (self._spell(t, code), ahead[t], self._labels[self._rival(t)])
                 for t, code in enumerate(self._codes.tolist())
             )
         t = question.token - 1
@@ -126,7 +131,7 @@ class LabelExplainer:
             raise WidemarginError(
                 f"token {question.token} is predicted to be {self._labels[other]}; name another label"
             )
-        return compared(self._option(t, chosen), self._option(t, other))
+        return compare_options(self._option(t, chosen), self._option(t, other))
 
     def _rival(self, t: int) -> int:
         """The label other than the predicted one with the best max-marginal."""
@@ -134,14 +139,14 @@ class LabelExplainer:
         scores[self._codes[t]] = -np.inf
         return int(np.argmax(scores))
 
-    def _spelt(self, t: int, label: int) -> str:
+    def _spell(self, t: int, label: int) -> str:
         return f"{t + 1} {self._words[t]}: {self._labels[label]}"
 
     def _option(self, t: int, label: int) -> Option:
         weights, names, n_features = self._weights, self._labels, len(self._weights.thin_emission.indptr) - 1
         votes = [
             (self._names[feature], value * _entry(weights.thin_emission, feature, label))
-            for feature, value in _entries(self._data.rows, t)
+            for feature, value in entries_of(self._data.rows, t)
         ]
         if t == 0:
             votes.append((f"begin={names[label]}", float(weights.begin[label])))
@@ -152,7 +157,7 @@ class LabelExplainer:
             votes.append((f"end={names[label]}", float(weights.end[label])))
         else:
             votes += self._transition("after", label, int(self._codes[t + 1]), t + 1, n_features)
-        return Option(self._spelt(t, label), votes)
+        return Option(self._spell(t, label), votes)
 
     def _transition(self, side: str, before: int, after: int, t: int, n_features: int) -> list[tuple[str, float]]:
         """The votes for the transition into token t."""
@@ -164,18 +169,11 @@ class LabelExplainer:
                     f"{self._names[n_features + feature]}|{pair}",
                     value * float(weights.conditional[feature, before, after]),
                 )
-                for feature, value in _entries(self._data.transition_rows, t)
+                for feature, value in entries_of(self._data.transition_rows, t)
             ]
         return votes
 
 
-def _entries(rows: Rows, row: int) -> list[tuple[int, float]]:
-    """The indices and values of a row."""
-    begin, end = rows.indptr[row : row + 2].tolist()
-    values: FloatVector = rows.values[begin:end] if len(rows.values) else np.ones(end - begin)
-    return list(zip(rows.indices[begin:end].tolist(), values.tolist(), strict=True))
-
-
 def _entry(rows: Rows, row: int, index: int) -> float:
     """One entry of a row; 0 where it has none."""
-    return dict(_entries(rows, row)).get(index, 0.0)
+    return dict(entries_of(rows, row)).get(index, 0.0)

@@ -17,9 +17,7 @@ from widemargin.core.stored import Stored
 from widemargin.tasks.answers import above_least
 from widemargin.tasks.base import selected_rows
 from widemargin.tasks.calibration import Ahead, Judged, Margins
-from widemargin.tasks.carried import TAGGERS
-from widemargin.tasks.carried import described as carried_taggers
-from widemargin.tasks.carried import restored as restored_taggers
+from widemargin.tasks.carried import TAGGERS, describe_taggers, restore_taggers
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.tag.features import ChainExamples, ChainShape, ChainWeights
 from widemargin.tasks.tag.predict import (
@@ -38,7 +36,7 @@ from widemargin.tasks.tag.predict import (
 from widemargin.tasks.tokens import TokenModel
 from widemargin.text.columns import split
 from widemargin.text.extractor import Extractor
-from widemargin.text.inputs import describe, prepared, restore
+from widemargin.text.inputs import describe, prepare, restore
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import judged_label, judged_spans
 from widemargin.text.spans import Span, SpanLabels, marks_spans, spans
@@ -79,7 +77,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     def examples(self, X: Any) -> ChainExamples:
         """Sequences as examples to be decoded."""
-        X = prepared(X, self.extractor)
+        X = prepare(X, self.extractor)
         features = self.extractor.transform(X if self.first is None else self.first.read(X))
         return ChainExamples(self.shape, features.indptr, features.rows, transition_features=features.transition_rows)
 
@@ -102,7 +100,7 @@ class Tagger(TokenModel[ChainExamples]):
         """The weights of the features of tokens."""
         return [(self.weights.thin_emission, self.extractor.names()[: self.extractor.n_features])]
 
-    def constrained(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
+    def constrain(self, examples: ChainExamples, constraints: Constraints) -> ConstrainedChain:
         """The sequences under constraints."""
         if self.scheme == BIOES:
             constraints = translate(constraints, self.labels)
@@ -115,7 +113,7 @@ class Tagger(TokenModel[ChainExamples]):
 
     def margins(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Margins]:
         """The predicted labels of every sequence, with their margins."""
-        examples, codes, best = self.compared(X, n_threads, constraints)
+        examples, codes, best = self.best_with_marginals(X, n_threads, constraints)
         cuts = examples.indptr[1:-1]
         return [Margins.of(*each) for each in zip(np.split(codes, cuts), np.split(best, cuts), strict=True)]
 
@@ -149,7 +147,7 @@ class Tagger(TokenModel[ChainExamples]):
                 found[-1]["spans"] = [span._asdict() for span in self.sure(each)]
         return found
 
-    def judged(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
+    def judge(self, X: Any, y: Any, n_threads: int = 1) -> dict[str, Judged]:
         """The labels predicted for `X`, and the spans that they mark, judged by `y`."""
         # Compared as strings, because labels read from a file are strings.
         gold, margins = self.gold_names(X, y), self.margins(X, n_threads)
@@ -186,7 +184,7 @@ class Tagger(TokenModel[ChainExamples]):
         gold: Sequence[Sequence[Any]] = as_sequences(X, labels_to_learn(self.scheme, X, y))
         return gold
 
-    def compacted(self) -> "Tagger":
+    def compact(self) -> "Tagger":
         """The same tagger without features whose weights are all zero."""
         weights = self.weights
         used = np.concatenate([np.diff(weights.thin_emission.indptr) > 0, weights.conditional.any(axis=(1, 2))])
@@ -204,7 +202,7 @@ class Tagger(TokenModel[ChainExamples]):
         header = {"features": described} | ({} if self.scheme == "given" else {"scheme": self.scheme})
         if self.first is None:
             return header, tensors
-        carried, more = carried_taggers({GUESS: self.first.tagger})
+        carried, more = describe_taggers({GUESS: self.first.tagger})
         return {**header, NEARBY: self.first.nearby, **carried}, tensors | more
 
     @classmethod
@@ -220,7 +218,7 @@ class Tagger(TokenModel[ChainExamples]):
 def _restored_first(stored: Stored, extractor: Extractor) -> FirstPass | None:
     """The first pass that a model file holds, if any."""
     read = extractor.columns_read if isinstance(extractor, TemplateExtractor) else []
-    nearby, taggers = stored.header.get(NEARBY, 0), restored_taggers(stored, [GUESS] if GUESS in read else [])
+    nearby, taggers = stored.header.get(NEARBY, 0), restore_taggers(stored, [GUESS] if GUESS in read else [])
     if bool(nearby) > (NEARBY in read):
         raise stored.place.damaged(f"no template reads the column {NEARBY}")
     return FirstPass(taggers[GUESS], nearby) if taggers else None

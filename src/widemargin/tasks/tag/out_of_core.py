@@ -21,7 +21,7 @@ from widemargin.tasks.token_training import extractor_for
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.alphabet import Alphabet
 from widemargin.text.extractor import Extractor, counts_of, new_numbers
-from widemargin.text.inputs import check_templates, describe, lengths, prepared, restore
+from widemargin.text.inputs import check_templates, describe, lengths, prepare, restore
 from widemargin.text.labels import Encoded, by_frequency, check_kinds, encode_labels
 
 GROUPS = ("features", "transition_features")
@@ -136,7 +136,7 @@ class TagArrays:
             self.extractor, X = extractor_for(self.parameters, data)
             self.features = FeatureFiles(self.extractor, self.folder)
         else:
-            X = prepared(data.X, self.extractor)
+            X = prepare(data.X, self.extractor)
             check_templates(self.extractor, X, data.y)
         assert self.features is not None
         self.indptr.append(self.features.add(X)[1:] + self.gold.size)

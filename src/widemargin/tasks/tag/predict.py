@@ -30,16 +30,16 @@ from widemargin._jit import kernel
 from widemargin._types import BoolMatrix, BoolVector, FloatMatrix, IntMatrix, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Rows, add_features, add_thin_features
 from widemargin.decoders.viterbi import reach_of, viterbi
-from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.tag.features import ChainExamples, ChainWeights
 from widemargin.tasks.token_examples import Constrained
 from widemargin.text.columns import Column, Columns
 from widemargin.text.extractor import Extractor, LookedUp
-from widemargin.text.inputs import prepared
+from widemargin.text.inputs import prepare
 from widemargin.text.labels import as_sequences
 from widemargin.text.partial import are_partial
-from widemargin.text.spans import STARTS, Span, SpanLabels, bio, bioes, is_bio, parsed, spans
+from widemargin.text.spans import STARTS, Span, SpanLabels, bio, bioes, is_bio, parse_label, spans
 from widemargin.text.template_extractor import TemplateExtractor
 from widemargin.text.token_reader import NO_OWN, ReadTokens
 
@@ -176,7 +176,7 @@ class TagPredictor:
 
     def __init__(self, extractor: Extractor, weights: ChainWeights, first: FirstPass | None = None) -> None:
         self.extractor, self.first = extractor, first
-        self.weights = weights.thinned() if len(weights.emission) else weights
+        self.weights = weights.thin() if len(weights.emission) else weights
         self._reader: Any = extractor
         n_labels = weights.emission.shape[1]
         if isinstance(extractor, TemplateExtractor) and n_labels <= MOST_LABELS:
@@ -188,7 +188,7 @@ class TagPredictor:
 
     def looked_up(self, X: Any) -> LookedUp:
         """Sequences with their strings looked up."""
-        X = prepared(X, self.extractor)
+        X = prepare(X, self.extractor)
         found: LookedUp = self._reader.read(X if self.first is None else self.first.read(X))
         return found
 
@@ -235,7 +235,7 @@ def label_to_show(label: str) -> str:
     >>> label_to_show("E-PER"), label_to_show("O")
     ('I-PER', 'O')
     """
-    prefix, _ = parsed(label)
+    prefix, _ = parse_label(label)
     return "O" if prefix == "O" else GIVEN_AS[prefix] + label[1:]
 
 
@@ -244,7 +244,7 @@ def well_formed(weights: ChainWeights, labels: Sequence[str]) -> ChainWeights:
     marks = SpanLabels(labels)
     if not marks.having("OS").any():
         return weights
-    return weights.limited(marks.pairs(), marks.begins(), marks.ends())
+    return weights.limit(marks.pairs(), marks.begins(), marks.ends())
 
 
 def translate(constraints: Constraints, labels: Sequence[str]) -> Constraints:
@@ -261,9 +261,7 @@ def translate(constraints: Constraints, labels: Sequence[str]) -> Constraints:
 
 
 def check_scheme(parameters: "TaggerParameters", *, piece: bool = False) -> None:
-    """Raise if the scheme is unknown or conflicts with other parameters."""
-    if parameters.scheme not in ("given", BIOES):
-        raise WidemarginError(f"scheme must be 'given' or 'bioes', not {parameters.scheme!r}")
+    """Raise if the scheme conflicts with other parameters."""
     if parameters.scheme == BIOES:
         if piece:
             raise UnsupportedError("the scheme bioes needs all labels from the start; give labels in BIOES instead")
@@ -272,7 +270,7 @@ def check_scheme(parameters: "TaggerParameters", *, piece: bool = False) -> None
 
 
 def _is_marked(label: str) -> bool:
-    return is_bio([label]) and parsed(label)[0] in "BI"
+    return is_bio([label]) and parse_label(label)[0] in "BI"
 
 
 def _all(cell: Any, same: dict[str, list[str]]) -> list[Any]:
