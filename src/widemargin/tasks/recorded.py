@@ -3,13 +3,17 @@
 from widemargin.core.header import flag, many, mapping, number, optional, plain, record, text, whole
 from widemargin.core.solution import SOLUTION
 
-SIZES = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "mentions", "width")
+SIZES = (
+    *("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "mentions", "width"),
+    *("graphs", "nodes"),
+)
 
 DATA = record(
     {},
     {
         **dict.fromkeys(("label", "format", "unknown", "alternatives", "encoding"), text()),
         "columns": many(text()),
+        "widths": mapping(whole(at_least=0)),
         **dict.fromkeys(SIZES, whole(at_least=0)),
         **dict.fromkeys(("several", "keep_functions", "detected"), flag()),
     },
@@ -25,7 +29,7 @@ SUMMARY = record(
         "data": DATA,
         "solution": SOLUTION,
         **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
-        **dict.fromkeys(("cut_short", "examples"), whole(at_least=0)),
+        **dict.fromkeys(("cut_short", "bounded", "examples"), whole(at_least=0)),
         "trained_by": text(),
     },
 )

@@ -124,8 +124,10 @@ class GraphReporter(TallyReporter):
         return parts
 
     def remarks(self) -> list[tuple[str, str]]:
-        """How graphs are decoded."""
-        return [("inference", self.model.inference)]
+        """How the graphs of the training data were decoded."""
+        n, total = self.model.summary.get("bounded", 0), self.model.summary.get("examples", 0)
+        how = f"{n:,} of {total:,} graphs with a bound, which is part of the certificate; others exactly"
+        return [("inference", f"{self.model.inference}: {how if n else 'all graphs exactly'}")]
 
 
 def _names(block: Any) -> list[str]:
