@@ -232,7 +232,7 @@ def _graph(raw: RawText, number: int, members: dict[str, Any]) -> Graph:
     _check_rows(raw, number, '"edges"', edges)
     if features is not None:
         _check_rows(raw, number, '"edge_features"', features)
-    return graph_of((np.array(nodes, dtype=float) if nodes else [], edges, features), name)
+    return graph_of((nodes, edges, features), name)
 
 
 def _typed_edges(raw: RawText, number: int, edges: Any) -> dict[tuple[str, str], Any]:
