@@ -60,7 +60,7 @@ def test_errors_name_file_line_and_value(members, message, model, tmp_path):
 
 
 def test_other_formats_are_refused(tmp_path, model):
-    (tmp_path / "a.jsonl").write_text("\n")
+    (tmp_path / "a.jsonl").write_text("\n", encoding="utf-8")
     assert "has no graphs" in fail("evaluate", model, tmp_path / "a.jsonl")
     data = write(tmp_path / "b.jsonl", graph())
     assert "graphs are read from jsonl files, not conll" in fail("evaluate", model, data, "--format", "conll")
