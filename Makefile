@@ -11,6 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests of a file share a worker: what they train, start or compile for all of them is made once.
 WORKERS := -n 2 --dist loadfile
 
+# Where there are tests that also run without compiling: to import all others would take half as long as to run these.
+INTERPRETED = $(shell grep -rl --include='test_*.py' pytest.mark.interpreted tests)
+
 # Formats, the demo, an estimator of scikit-learn, and the commands on tags, trees, classes and integer programmes.
 SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/test_tree_files.py \
 	tests/cli/test_demo.py tests/tasks/classify/test_estimator.py \
@@ -20,15 +23,24 @@ SMOKE := tests/files/test_formats.py tests/files/test_span_files.py tests/files/
 KERNELS := tests/test_compiler.py tests/test_kernel_cache.py tests/decoders/test_viterbi.py \
 	-k 'not training or dcd'
 
-.PHONY: demo test quick docs package lowest newest bench papers fuzz check clean
+.PHONY: demo test compiled interpreted plain quick docs package lowest newest bench papers fuzz check clean
 
 demo: $(VENV)/.core
 	$(BIN)/widemargin demo --out demo
 
-test: $(VENV)/.test check
+# What takes one process runs beside the tests, which sometimes wait.
+test: $(VENV)/.test
+	$(MAKE) --jobs 2 compiled check plain
+	$(MAKE) interpreted
+
+compiled: $(VENV)/.test
 	$(BIN)/python -m pytest $(WORKERS)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(WORKERS) -m interpreted tests
-	WIDEMARGIN_COMPILER=plain $(BIN)/python -m pytest $(WORKERS) $(KERNELS)
+
+interpreted: $(VENV)/.test
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(WORKERS) -m interpreted $(INTERPRETED)
+
+plain: $(VENV)/.test
+	WIDEMARGIN_COMPILER=plain $(BIN)/python -m pytest -q $(KERNELS)
 
 quick: $(VENV)/.test   # what one runs while working
 	$(BIN)/python -m pytest $(WORKERS) --quick tests

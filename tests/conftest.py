@@ -88,8 +88,19 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("quick")
 
 
+def draw_no_more_than_others(test: Callable[..., Any]) -> None:
+    """Tests that say how many examples they draw mean compiled kernels and patient people."""
+    own, most = getattr(test, "_hypothesis_internal_use_settings", None), settings().max_examples
+    if own is not None and own.max_examples > most:
+        test._hypothesis_internal_use_settings = settings(own, max_examples=most)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what takes long if asked to."""
+    if INTERPRETED or config.getoption("--quick"):
+        for item in items:
+            if isinstance(item, pytest.Function):
+                draw_no_more_than_others(item.function)
     if not config.getoption("--quick"):
         return
     rows: Counter[str] = Counter()

@@ -1,5 +1,6 @@
 """Where compiled kernels are kept, and that an edited source never meets an old kernel."""
 
+import gc
 import os
 import shutil
 import signal
@@ -81,6 +82,26 @@ def test_ctrl_c_while_compiling_is_never_lost(lost):
     assert done == ["kernel"] * lost
     assert not _jit.is_compiling()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("on", [False, True])
+@pytest.mark.parametrize("pressed", [False, True])
+def test_the_collector_rests_while_kernels_are_compiled_and_is_as_before_when_they_are_done(on, pressed):
+    was_on = gc.isenabled()
+    (gc.enable if on else gc.disable)()
+    try:
+        try:
+            with numba_event.trigger_event("numba:compile", data={}):
+                with numba_event.trigger_event("numba:compile", data={}):
+                    assert not gc.isenabled()
+                assert not gc.isenabled()
+                if pressed:
+                    signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            assert pressed
+        assert gc.isenabled() == on
+    finally:
+        (gc.enable if was_on else gc.disable)()
 
 
 CHOSEN = """if True:

@@ -138,6 +138,6 @@ def test_training_takes_the_same_function_options(folder: Path, tmp_path: Path) 
     for wrong, complaint in {
         "--solver dcd --loss hinge": "not hinge",
         "--solver dcd --penalty l1": "not l1",
-        "--memory -1": "megabytes",
+        "--memory -1": "cut_memory must be a number above 0",
     }.items():
         assert complaint in fail(*train, *wrong.split())

@@ -182,7 +182,7 @@ def constituents(*, halves):
 
 
 def label_sets(kind):
-    L = 2
+    L = 3
 
     def costs(n, gold, rng):
         """What a wrong label costs: labels of gold cost nothing, and less than nothing once they are there."""
@@ -191,7 +191,7 @@ def label_sets(kind):
     return Case(
         kind(L),
         [1, 1, 1],
-        1 if kind.pairwise else 0,
+        L * (L - 1) // 2 if kind.pairwise else 0,
         lambda n: [np.array([y], dtype=np.int32) for y in product((0, 1), repeat=L)],
         costs,
         lambda n, y: [[label] if y[0, label] else [] for label in range(L)],

@@ -168,6 +168,8 @@ def test_the_k_best(name, seed):
 def test_sums_and_residuals(name, seed):
     drawn = Drawn(name, seed)
     log_z, counts = drawn.structure.sums(drawn.scores)
+    # Kernels are compiled once for each layout of their arrays.
+    assert all(each.flags.c_contiguous and each.flags.writeable for each in counts)
     chosen, gold = drawn.gold()
     expected = []
     for k in range(len(drawn.sizes)):

@@ -447,9 +447,9 @@ def test_indices_out_of_bounds_are_refused(small, tmp_path):
 
 def test_other_structures_are_refused(tmp_path):
     path = tmp_path / "a.model"
-    write_model(path, {"structure": "graph"}, {"weights": np.ones(3)})
-    assert "predicts 'graph', which is none of chain" in refusal(path)
-    assert "predicts 'graph'" in refusal(path, lambda path: StructuredPredictor.load(path, object()))
+    write_model(path, {"structure": "maze"}, {"weights": np.ones(3)})
+    assert "predicts 'maze', which is none of chain" in refusal(path)
+    assert "predicts 'maze'" in refusal(path, lambda path: StructuredPredictor.load(path, object()))
 
 
 def test_nothing_in_a_model_file_is_executed(small, tmp_path):

@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from widemargin import SequenceTagger
-from widemargin.core.checks import Range
+from widemargin.core.header import Range
 from widemargin.core.stop import Stop
 from widemargin.crfsuite.algorithms import parameters_of, plan_of
 from widemargin.errors import WidemarginError

@@ -333,7 +333,7 @@ def test_alphabet_with_keys_that_fall_on_one_place():
     keys = np.arange(1, 500, dtype=np.uint64) << np.uint64(52)
     alphabet = Alphabet()
     assert alphabet.intern(keys).tolist() == list(range(499))
-    assert alphabet.lookup(keys[::-1]).tolist() == list(range(498, -1, -1))
+    assert alphabet.lookup(keys[::-1].copy()).tolist() == list(range(498, -1, -1))
     assert alphabet.lookup(keys + np.uint64(1)).tolist() == [-1] * 499
 
 

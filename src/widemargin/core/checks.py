@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from widemargin._types import FloatVector
+from widemargin.core.header import Range
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 
 
@@ -33,36 +34,6 @@ def is_number(value: Any) -> bool:
         return isfinite(value)
     except (OverflowError, TypeError):  # a whole number larger than any float; a complex one
         return False
-
-
-class Range(NamedTuple):
-    """Numbers of at least `least`, above `above`, at most `most` and below `below`; None sets no limit."""
-
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
-    below: float | None = None
-
-    def holds(self, value: float) -> bool:
-        """Whether a number is in the range; NaN is in none with a limit."""
-        low = (self.least is None or value >= self.least) and (self.above is None or value > self.above)
-        return low and (self.most is None or value <= self.most) and (self.below is None or value < self.below)
-
-    def __str__(self) -> str:
-        """The range in words that follow "a number".
-
-        >>> print(f"a number{Range(1, most=3)}, a number{Range(above=0.0, most=0.5)}, a number{Range()}")
-        a number from 1 to 3, a number above 0 and at most 0.5, a number
-        """
-        if self.least is not None and self.most is not None:
-            return f" from {_spell(self.least)} to {_spell(self.most)}"
-        words = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
-        said = [f" {word} {_spell(limit)}" for word, limit in words.items() if limit is not None]
-        return " and".join(said).replace(" and of at", " and at")
-
-
-def _spell(limit: float) -> str:
-    return f"{limit:g}" if isinstance(limit, float) else str(limit)
 
 
 def number(

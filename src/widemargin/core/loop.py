@@ -32,7 +32,7 @@ from widemargin.core.contents import Origin
 from widemargin.core.interrupt import Halt, Watch, interruption, keep_from_now_on
 from widemargin.core.oracle import Clock
 from widemargin.core.problem import Problem, Trainable
-from widemargin.core.solution import Epoch, Solution, percent, relative_gap
+from widemargin.core.solution import Epoch, Solution, relative_gap
 from widemargin.core.solver import Solver, WarmStart
 from widemargin.core.stop import Callback, Score, Stop
 from widemargin.errors import UnsupportedError, WidemarginError
@@ -77,6 +77,7 @@ class Run:
         self.state: Any = None
         self.trace: list[Epoch] = []
         self.reason = ""
+        self.has_bound = False  # whether the solver has a dual that proves gaps
 
     def start(self, w: FloatVector | None = None, cuts: WarmStart | None = None, *, resume: bool = False) -> None:
         """Make the solver's state, or restore that of the checkpoint."""
@@ -88,7 +89,8 @@ class Run:
         except Halt:
             raise KeyboardInterrupt from None
         self.problem.kept_cuts = self.solver.kept_cuts(self.state)
-        provable = self.problem.exact and (self.audit or self._has_dual())
+        self.has_bound = self.problem.exact and self.solver.dual(self.problem, self.state) is not None
+        provable = self.has_bound or (self.problem.exact and self.audit)
         self.stop.check_that_it_ends(provable=provable, has_score=self.keeper.score is not None)
         if self._has_learnt():
             keep_from_now_on(self.watch.event)
@@ -121,7 +123,7 @@ class Run:
         primal, dual = self.problem.primal_estimate(w), self.solver.dual(self.problem, self.state)
         score = None
         if not cut_short:
-            with self._audit_pause():
+            with self.clock.pause(self.audit):
                 score = self.keeper.look(w, number, relative_gap(primal, dual), has_dual=dual is not None)
         found, halted = self._certificate(w, primal, dual)
         certified = found.exact and found.gap is not None
@@ -148,7 +150,7 @@ class Run:
         if not (self.audit or self.stop.suffices(primal, dual)):
             return free, ""
         try:
-            with self._audit_pause(), self.watch.aside():
+            with self.clock.pause(self.audit), self.watch.aside():
                 found = self.certifier.certify(w, self.state)
         except Halt as halt:
             return free, str(halt)
@@ -160,30 +162,18 @@ class Run:
 
     def solution(self) -> Solution:
         """The weights that the keeper chose, with the certificate of the last row, or else of a full pass."""
-        problem, solver, state = self.problem, self.solver, self.state
         if self.checkpoint is not None:
             self.checkpoint.write()
-        w, epoch = self.keeper.choice(solver.weights(state), len(self.trace))
-        found = Certificate(None, solver.dual(problem, state), None)
-        if self.trace and epoch == self.trace[-1].epoch and np.array_equal(w, solver.weights(state)):
-            found = Certificate.of_row(self.trace[-1])
-        shortfall = None
-        try:
-            with self.watch.aside():
-                if not found.exact and self.reason != "interrupted":
-                    found = self.certifier.certify(w, state)
-        except Halt as halt:
-            self.reason = str(halt)
-        if self.keeper.best is None and self.trace and problem.exact and self._has_dual():
-            with suppress(Halt), self.watch.aside():
-                w, found = no_worse_than_zero(problem, w, found, missed=self.stop.is_missed_by(found.gap))
-            if self.reason == "epochs" and self.stop.gap is not None and self.stop.is_missed_by(found.gap):
-                reached = "unknown" if found.gap is None else percent(found.gap, "")
-                shortfall = f"the gap is {reached} after {epoch} epochs, above the {percent(self.stop.gap, '')} wanted"
+        w, epoch, found, shortfall = self._proven_choice()
         found = found.or_doubt()
-        cuts = solver.warm_start(problem, state)
+        cuts = self.solver.warm_start(self.problem, self.state)
         if cuts is not None:
-            cuts.origin = Origin(problem)
+            cuts.origin = Origin(self.problem)
+        state = None
+        if self.solver.goes_on_from == "own state":  # later pieces of data need it
+            state = self.state
+            if self.keeper.best is not None:
+                state.move(w)
         solution = Solution(
             w,
             tuple(self.trace),
@@ -199,29 +189,39 @@ class Run:
             found.doubt,
             shortfall,
             self.certifier.slacks_at(w),
-            state=self._state_at(w),
+            state=state,
         )
         LOG.info("%s", solution)
         for callback in self.callbacks:
             callback.on_stop(solution.stopped)
         return solution
 
-    def _state_at(self, w: FloatVector) -> Any:
-        """The state at the returned weights, if later pieces of data need it."""
-        if self.solver.goes_on_from != "own state":
-            return None
-        if self.keeper.best is not None:
-            self.state.move(w)
-        return self.state
+    def _proven_choice(self) -> tuple[FloatVector, int, Certificate, str | None]:
+        """The weights to return, their epoch and certificate, and by how much their gap misses the one asked for."""
+        last = self.solver.weights(self.state)
+        w, epoch = self.keeper.choice(last, len(self.trace))
+        found = Certificate(None, self.solver.dual(self.problem, self.state), None)
+        if self.trace and epoch == self.trace[-1].epoch and np.array_equal(w, last):
+            found = Certificate.of_row(self.trace[-1])
+        try:
+            with self.watch.aside():
+                if not found.exact and self.reason != "interrupted":
+                    found = self.certifier.certify(w, self.state)
+        except Halt as halt:
+            self.reason = str(halt)
+        shortfall = None
+        if self.has_bound and self.keeper.best is None and self.trace:
+            with suppress(Halt), self.watch.aside():
+                w, found = no_worse_than_zero(self.problem, w, found, missed=self.stop.is_missed_by(found.gap))
+            if self.reason == "epochs":
+                shortfall = self.stop.shortfall(found.gap, epoch)
+        return w, epoch, found, shortfall
 
     def _rule(self) -> str:
         """The rule that ends the run now, or ""."""
         row = self.trace[-1] if self.trace else None
         own = self.solver.end_reason(self.problem, self.state) if row else ""
         return self.stop.reason(row, exact=self.problem.exact, waited=self.keeper.waited, own=own)
-
-    def _has_dual(self) -> bool:
-        return self.solver.dual(self.problem, self.state) is not None
 
     def _has_learnt(self) -> bool:
         return bool(self.trace) or bool(np.any(self.solver.weights(self.state)))
@@ -232,9 +232,6 @@ class Run:
             return False
         closing_pass = self.problem.meter.seconds_a_call * self.problem.n_counted
         return self.clock.seconds + closing_pass > self.stop.seconds
-
-    def _audit_pause(self) -> Any:
-        return self.clock.pause() if self.audit else nullcontext()
 
 
 @contextmanager

@@ -245,14 +245,15 @@ class Clock:
         return self._meter.calls - self._calls
 
     @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count neither the seconds nor the oracle calls of the block."""
+    def pause(self, wanted: bool = True) -> Iterator[None]:
+        """Count neither the seconds nor the oracle calls of the block, if that is wanted."""
         begin, calls = now(), self._meter.calls
         try:
             yield
         finally:
-            self._begin += now() - begin
-            self._calls += self._meter.calls - calls
+            if wanted:
+                self._begin += now() - begin
+                self._calls += self._meter.calls - calls
 
 
 class Oracle:

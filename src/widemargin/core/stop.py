@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from widemargin._types import FloatVector
 from widemargin.core.checks import check_declared, number
-from widemargin.core.solution import Epoch, relative_gap
+from widemargin.core.solution import Epoch, percent, relative_gap
 from widemargin.errors import WidemarginError
 
 Score = Callable[[FloatVector], float]
@@ -49,6 +49,13 @@ class Stop:
     def is_missed_by(self, gap: float | None) -> bool:
         """Whether this gap is larger than the one that was asked for."""
         return self.gap is not None and (gap is None or gap > self.gap)
+
+    def shortfall(self, gap: float | None, epoch: int) -> str | None:
+        """By how much a gap misses the one that was asked for, in words; None if it does not."""
+        if self.gap is None or not self.is_missed_by(gap):
+            return None
+        reached = "unknown" if gap is None else percent(gap, "")
+        return f"the gap is {reached} after {epoch} epochs, above the {percent(self.gap, '')} wanted"
 
     def reason(self, row: Epoch | None, *, exact: bool = True, waited: int = 0, own: str = "") -> str:
         """The rule that holds after the epoch of `row` (None before the first); empty if training goes on.

@@ -30,7 +30,7 @@ class Passes(NamedTuple):
     """The four tables above, (≥ n, L) arrays, and neighbours on the best paths.
 
     `neighbours` is (2, ≥ n, L, 2): d and label of the segment before one that begins at t, and of the segment after one
-    that ends at u; −1 if they are not known yet.
+    that ends at u; −1 if they are not known yet. `transposed` has room for transitions.
     """
 
     arrival: FloatMatrix
@@ -38,20 +38,18 @@ class Passes(NamedTuple):
     departure: FloatMatrix
     onset: FloatMatrix
     neighbours: IntMatrix
+    transposed: FloatMatrix
 
 
 def new_passes(n: int, n_labels: int) -> Passes:
     """Room for the tables of sequences of up to `n` tokens."""
     arrival, best, departure, onset = np.empty((4, n, n_labels))
-    return Passes(arrival, best, departure, onset, np.empty((2, n, n_labels, 2), dtype=np.int32))
+    neighbours, transposed = np.empty((2, n, n_labels, 2), dtype=np.int32), np.empty((n_labels, n_labels))
+    return Passes(arrival, best, departure, onset, neighbours, transposed)
 
 
-@kernel
-def step_to(one: Segmented, t: int) -> FloatMatrix:
-    """The transitions to a segment that begins at t."""
-    return one.transition[0 if len(one.transition) == 1 else t]
-
-
+# Entry [min(t, len − 1)] of transitions leads to t, also if all tokens share one. It is written out: a kernel that
+# calls one that returns an array counts references to all its arrays, which would take as long as these recursions.
 @kernel
 def forward(one: Segmented, arrival: FloatMatrix, best: FloatMatrix) -> None:
     """Fill in the (≥ n, L) arrays `arrival` and `best`."""
@@ -62,7 +60,7 @@ def forward(one: Segmented, arrival: FloatMatrix, best: FloatMatrix) -> None:
     for t in range(n):
         arrived = arrival[t]
         if t > 0:
-            extend(best[t - 1], step_to(one, t), arrived, n_labels)
+            extend(best[t - 1], one.transition[min(t, len(one.transition) - 1)], arrived, n_labels)
         else:
             for label in range(n_labels):
                 arrived[label] = one.begin[label]
@@ -74,34 +72,43 @@ def forward(one: Segmented, arrival: FloatMatrix, best: FloatMatrix) -> None:
 
 
 @kernel
+def _depart(one: Segmented, passes: Passes, t: int) -> None:
+    """Fill in departure[t]."""
+    # The maximum is over the later label: with the shared table transposed, it too runs along rows.
+    n, _, n_labels = one.segment.shape
+    left = passes.departure[t]
+    if t == n - 1:
+        for label in range(n_labels):
+            left[label] = one.end[label]
+    elif len(one.transition) == 1:
+        extend(passes.onset[t + 1], passes.transposed, left, n_labels)
+    else:
+        for p in range(n_labels):
+            best, row = -np.inf, one.transition[t + 1, p]
+            for label in range(n_labels):
+                score = row[label] + passes.onset[t + 1, label]
+                best = score if score > best else best
+            left[p] = best
+
+
+@kernel
 def both_passes(one: Segmented, passes: Passes) -> None:
     """Fill in all four tables, and forget neighbours."""
-    # The backward pass maximises over the later label: with the shared table transposed, it too runs along rows.
     n, longest, n_labels = one.segment.shape
-    departure, onset = passes.departure, passes.onset
-    passes.neighbours[:, :n] = -1
+    for t in range(n):
+        for label in range(n_labels):
+            passes.neighbours[0, t, label, 0] = passes.neighbours[1, t, label, 0] = -1
     forward(one, passes.arrival, passes.best)
-    transposed = np.empty((n_labels, n_labels))
     for p in range(n_labels if n > 0 else 0):
         for label in range(n_labels):
-            transposed[label, p] = one.transition[0, p, label]
+            passes.transposed[label, p] = one.transition[0, p, label]
     for t in range(n - 1, -1, -1):
-        if t == n - 1:
-            departure[t] = one.end
-        elif len(one.transition) == 1:
-            extend(onset[t + 1], transposed, departure[t], n_labels)
-        else:
-            for p in range(n_labels):
-                best, row = -np.inf, one.transition[t + 1, p]
-                for label in range(n_labels):
-                    score = row[label] + onset[t + 1, label]
-                    best = score if score > best else best
-                departure[t, p] = best
-        row = onset[t]
+        _depart(one, passes, t)
+        row = passes.onset[t]
         for label in range(n_labels):
             row[label] = -np.inf
         for d in range(min(longest, n - t)):
-            scores, left = one.segment[t, d], departure[t + d]
+            scores, left = one.segment[t, d], passes.departure[t + d]
             for label in range(n_labels):
                 score, old = scores[label] + left[label], row[label]
                 row[label] = score if score > old else old
@@ -119,7 +126,7 @@ def last_length(one: Segmented, arrival: FloatMatrix, best: FloatMatrix, u: int,
 @kernel
 def previous_label(one: Segmented, arrival: FloatMatrix, best: FloatMatrix, t: int, label: int) -> int:
     """The label of the segment before the one that begins at t > 0 with `label`; the lowest in a tie."""
-    table, previous = step_to(one, t), 0
+    table, previous = one.transition[min(t, len(one.transition) - 1)], 0
     while previous < len(table) - 1 and best[t - 1, previous] + table[previous, label] != arrival[t, label]:
         previous += 1
     return previous

@@ -21,14 +21,14 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
-from widemargin.decoders.semimarkov import Passes, last_length, previous_label, step_to, write_segment
+from widemargin.decoders.semimarkov import Passes, last_length, previous_label, write_segment
 from widemargin.decoders.viterbi import Segmented
 
 
 @kernel
 def _next_label(one: Segmented, passes: Passes, u: int, label: int) -> int:
     """The label of the segment after the one that ends at u < n − 1 with `label`; the lowest in a tie."""
-    table, following = step_to(one, u + 1), 0
+    table, following = one.transition[min(u + 1, len(one.transition) - 1)], 0
     while (
         following < len(table) - 1
         and passes.onset[u + 1, following] + table[label, following] != passes.departure[u, label]
@@ -103,7 +103,7 @@ def errors_forward(one: Segmented, errors: FloatMatrix, arrival: FloatMatrix, be
         for label in range(n_labels):
             arrived = arrival[t, label]
             if t > 0:
-                _arrive(best[t - 1], step_to(one, t), label, arrived)
+                _arrive(best[t - 1], one.transition[min(t, len(one.transition) - 1)], label, arrived)
             for d in range(min(longest, n - t)):
                 score, error = one.segment[t, d, label], int(errors[t, d, label])
                 row = best[t + d, label, error:]
@@ -128,7 +128,7 @@ def trace_error(
         write_segment(u - d, d, label, codes)
         u, e = u - d - 1, before
         if u >= 0:
-            table, previous = step_to(one, u + 1), 0
+            table, previous = one.transition[min(u + 1, len(one.transition) - 1)], 0
             while best[u, previous, e] + table[previous, label] != arrival[u + 1, label, e]:
                 previous += 1
             label = previous
@@ -174,7 +174,7 @@ def semimarkov_kbest(one: Segmented, k: int, codes: IntMatrix, totals: FloatVect
     arrivals, lengths = np.empty((n_labels, n, k)), np.empty((n, n_labels, k), dtype=np.int32)
     steps, reaches = np.empty(n_labels), np.empty(longest)
     for t in range(n):
-        back, most, table = n - 1 - t, min(longest, t + 1), step_to(one, t)
+        back, most, table = n - 1 - t, min(longest, t + 1), one.transition[min(t, len(one.transition) - 1)]
         for label in range(n_labels):
             if t > 0:
                 for p in range(n_labels):

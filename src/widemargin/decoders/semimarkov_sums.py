@@ -18,7 +18,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector
 from widemargin.decoders.scores import SMALLEST, exponentials, extend_sums, log_sum
-from widemargin.decoders.semimarkov import Passes, new_passes, step_to
+from widemargin.decoders.semimarkov import Passes, new_passes
 from widemargin.decoders.viterbi import Segmented
 
 
@@ -78,11 +78,12 @@ def forward_sums(one: Segmented, sums: SegmentSums) -> None:
     for label in range(n_labels):
         arrival[0, label] = one.begin[label]
     for u in range(n):
+        table = one.transition[min(u, len(one.transition) - 1)]
         if u == 1 or (u > 1 and len(one.transition) > 1):
             # factors = exp(transition − top), all of which are at most 1
-            top_factor = exponentials(step_to(one, u).ravel(), factors.ravel())
+            top_factor = exponentials(table.ravel(), factors.ravel())
         if u > 0:
-            _extend(best[u - 1], step_to(one, u), factors, top_factor, arrival[u], sums.room[2])
+            _extend(best[u - 1], table, factors, top_factor, arrival[u], sums.room[2])
         for label in range(n_labels):
             top[label] = -inf
         for d in range(min(longest, u + 1)):
@@ -156,7 +157,7 @@ def semimarkov_sums(one: Segmented, sums: SegmentSums, segments: FloatMatrix, pa
         _segments_from(one, t, log_z, sums, segments)
         if t == 0:
             break
-        table = step_to(one, t)
+        table = one.transition[min(t, len(one.transition) - 1)]
         if t == n - 1 or len(one.transition) > 1:
             top = exponentials(table.ravel(), factors.ravel())
             turned, scores = np.ascontiguousarray(factors.T), np.ascontiguousarray(table.T)

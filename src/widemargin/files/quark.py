@@ -109,7 +109,7 @@ def read_quarks(content: ByteVector, begin: int, n: int, place: Place) -> Packed
     chunk, size, _, order, count, backward = HEADER.unpack(content[begin : begin + HEADER.size].tobytes())
     if chunk != CHUNK or order != BYTE_ORDER or count != n or begin + size > len(content):
         raise place.damaged(f"the strings that begin at byte {begin:,} are not a database of {n:,} strings")
-    content = content[begin : begin + size]
+    content = content[begin : begin + size].copy()  # of our own: for `bytes` the kernel would need a second version
     offsets = numbers(content, backward, n, place)
     # No more room than the file has bytes: overlapping strings of a damaged file could ask for more.
     text, lengths, characters = np.empty(size, dtype=np.uint8), np.empty_like(offsets), np.empty_like(offsets)

@@ -108,7 +108,7 @@ def _best(
     for k in range(len(scores.sizes)):
         n, n_arcs = scores.sizes[k], (scores.sizes[k] + 1) ** 2
         one, out = sentence_of(scores, k, n_scored, kind), outputs[write : write + n]
-        arcs, labels = one.arcs.reshape(n_arcs), chosen[read : read + n_arcs]
+        arcs, labels = one.arcs.reshape(n_arcs * n_scored), chosen[read : read + n_arcs]
         if n_scored > 1:
             arcs, labels = room[:n_arcs], names[:n_arcs]
             _choose_labels(one.arcs, arcs.reshape(n + 1, n + 1), labels.reshape(n + 1, n + 1))

@@ -112,7 +112,7 @@ class _Sets(Flat):
 
     def _rows(self, scores: Scores) -> FloatMatrix:
         """A row of scores for each example."""
-        return scores.own.reshape(-1, self.n_labels)[scores.starts // self.n_labels]
+        return scores.own[scores.starts[:, None] + np.arange(self.n_labels)]
 
     def _pairs(self, scores: Scores) -> FloatMatrix:
         """The scores of pairs as a symmetric matrix."""
@@ -202,7 +202,7 @@ class ListedSets(_Positions):
             expected = (subset_sums(p, n) / mass).reshape(-1, n, n)
             log_z.append(top[:, 0] + np.log(mass[:, 0]))
             own.append(np.diagonal(expected, axis1=1, axis2=2).ravel())
-            shared.append(expected[:, first, second])
+            shared.append(np.ascontiguousarray(expected[:, first, second]))  # rows as kernels have them
         counts = Counts(np.arange(len(scores.sizes)) * n, scores.sizes, np.concatenate(own), np.concatenate(shared))
         return Sums(np.concatenate(log_z), counts)
 

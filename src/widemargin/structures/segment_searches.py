@@ -10,7 +10,7 @@ from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, IntMatrix, IntVector
 from widemargin.decoders.hull import SMALL, next_scale
 from widemargin.decoders.scores import draw_one
-from widemargin.decoders.semimarkov import Passes, both_passes, step_to, write_segment
+from widemargin.decoders.semimarkov import Passes, both_passes, write_segment
 from widemargin.decoders.semimarkov_searches import errors_forward, semimarkov_kbest, trace_error, write_through
 from widemargin.decoders.semimarkov_sums import SegmentSums, forward_sums, semimarkov_sums
 from widemargin.decoders.viterbi import Segmented
@@ -109,10 +109,11 @@ def _best_wrong(one: Segmented, passes: Passes, costs: FloatMatrix, row: FloatVe
 def _raise(plain: FloatMatrix, costs: FloatMatrix, scale: float, raised: FloatMatrix) -> None:
     """Write the scores of segments plus `scale` times their costs; one loop over a token's row vectorises best."""
     n, longest, n_labels = plain.shape
+    rows = n, longest * n_labels
+    own, cost, out = plain.reshape(rows), costs.reshape(rows), raised.reshape(rows)
     for t in range(n):
-        own, cost, out = plain[t].ravel(), costs[t].ravel(), raised[t].ravel()
         for j in range(min(longest, n - t) * n_labels):
-            out[j] = own[j] + scale * cost[j]
+            out[t, j] = own[t, j] + scale * cost[t, j]
 
 
 @kernel
@@ -233,8 +234,9 @@ def sample_segmentations(
         for draw in range(len(outputs)):
             u, following = n - 1, 0
             while u >= 0:
+                table = one.transition[min(u + 1, len(one.transition) - 1)]
                 for label in range(n_labels):
-                    after = one.end[label] if u == n - 1 else step_to(one, u + 1)[label, following]
+                    after = one.end[label] if u == n - 1 else table[label, following]
                     labels[label] = room.passes.best[u, label] + after
                 following = draw_one(labels, uniforms[draw, write + u, 0])
                 most = min(longest, u + 1)

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from widemargin._types import AnyArray, FloatVector
-from widemargin.core.header import Fields, Place, number, text
+from widemargin.core.header import Fields, Place, flag, many, mapping, number, optional, plain, record, text, whole
 from widemargin.core.model_file import ModelFile, read_model, write_model
-from widemargin.core.solution import Solution
+from widemargin.core.solution import SOLUTION, Solution
 from widemargin.core.sparse import Rows
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError
 from widemargin.tasks import kinds, reporter_of
 from widemargin.tasks.calibration import CALIBRATION, Calibration
-from widemargin.tasks.recorded import SUMMARY
 
 if TYPE_CHECKING:
     from widemargin.core.online import Online
@@ -33,6 +32,39 @@ if TYPE_CHECKING:
     from widemargin.report.evaluation import Evaluation
     from widemargin.report.explain import Explanation, Question
     from widemargin.tasks.files import Reporter
+
+
+SIZES = (
+    *("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "mentions", "width"),
+    *("graphs", "nodes"),
+)
+
+DATA = record(
+    {},
+    {
+        **dict.fromkeys(("label", "format", "unknown", "alternatives", "encoding"), text()),
+        "columns": many(text()),
+        "widths": mapping(whole(at_least=0)),
+        **dict.fromkeys(SIZES, whole(at_least=0)),
+        **dict.fromkeys(("several", "keep_functions", "detected"), flag()),
+    },
+)
+"""Facts about the training data in the header of a model file."""
+
+SUMMARY = record(
+    {},
+    {
+        "parameters": mapping(plain()),
+        "C": optional(number(finite=False)),
+        **dict.fromkeys(("solver", "objective", "metric"), text()),
+        "data": DATA,
+        "solution": SOLUTION,
+        **dict.fromkeys(("unreachable", "unknown"), mapping(whole(at_least=0))),
+        **dict.fromkeys(("cut_short", "examples"), whole(at_least=0)),
+        "trained_by": text(),
+    },
+)
+"""The record of training in the header of a model file."""
 
 
 class Corpus(NamedTuple):

@@ -314,6 +314,18 @@ def open_tokens(
     return Opened(parse(raw, chosen, names, **(options or {}).get(chosen, {})), chosen)
 
 
+def check_no_tokens(reading: Reading, inputs: str, formats: Sequence[str], *, labelled: bool = False) -> None:
+    """Raise if the user asks for another format than those of the `inputs`, or for columns of tokens, which they lack.
+
+    `labelled` says that a label column may be named nevertheless.
+    """
+    if reading.format not in (None, *formats):
+        raise WidemarginError(f"{inputs} are read from {' or '.join(formats)} files, not {reading.format}")
+    if reading.columns is not None or reading.text or (reading.label is not None and not labelled):
+        options = "--columns and --text" if labelled else "--label, --columns and --text"
+        raise WidemarginError(f"{inputs} have no columns of tokens; leave out {options}")
+
+
 def check_plain_text(reading: Reading) -> None:
     """Raise if --text comes with options of other formats, or --split comes without --text."""
     if reading.text and reading != Reading(text=True, tags=reading.tags, split=reading.split):

@@ -43,9 +43,8 @@ from widemargin.core.stop import Callback
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
 from widemargin.tasks import Kind, Task, kind_of, kinds
-from widemargin.tasks.base import Corpus, Reading, counted_within
+from widemargin.tasks.base import DATA, Corpus, Reading, counted_within
 from widemargin.tasks.parameters import Parameters
-from widemargin.tasks.recorded import DATA
 from widemargin.tasks.training import Compiled, Data
 
 LOG = logging.getLogger(__name__)

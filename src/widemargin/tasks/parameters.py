@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 from widemargin.core import Loss, Penalty
-from widemargin.core.checks import Range
+from widemargin.core.header import Range
 from widemargin.errors import WidemarginError
 from widemargin.text import KEY_BITS
 

@@ -234,6 +234,7 @@ def _enter(window: Window, after: Neighbours, before: Neighbours, found: Cluster
     following, n_after = _counts_beside(window, after, found, word)
     preceding, n_before = _counts_beside(window, before, found, word)
     preceding[slot] = 0  # the word beside itself counts once
+    # The losses of a free slot are NEVER. From 0 on, each count that is put into the window adds its share.
     for c in range(len(window.names)):
         if window.names[c] >= 0:
             window.loss[min(slot, c), max(slot, c)] = 0

@@ -76,7 +76,10 @@ def hash_strings(strings: Sequence[str]) -> KeyVector:
     >>> hash_strings(["", "a", "b", "ab"]).tolist()
     [1, 4997812038790984084, 17235859931259094078, 2481092388468547593]
     """
-    text = np.frombuffer("".join(strings).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    encoded = bytearray(
+        "".join(strings), "utf-8", "surrogatepass"
+    )  # for `bytes` the kernel would need a second version
+    text = np.frombuffer(encoded, dtype=np.uint8)
     return hash_pieces(text, np.fromiter(map(len, strings), dtype=np.int64, count=len(strings)))
 
 

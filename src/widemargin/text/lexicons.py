@@ -86,7 +86,7 @@ def _similarities(
     for t in range(len(spans) - 1):
         n_touched = n_words = 0
         for d in range(spans[t + 1] - spans[t]):
-            if previous[t + d] < t:
+            if previous[t + d] < t:  # spans are compared as sets: a word that the span has already does not count
                 n_words += 1
                 if known[t + d] >= 0:
                     for k in range(begins[known[t + d]], begins[known[t + d] + 1]):
@@ -99,6 +99,7 @@ def _similarities(
             for k in range(n_touched):
                 entry = touched[k]
                 best[spans[t] + d] = max(best[spans[t] + d], shared[entry] / (n_words + sizes[entry] - shared[entry]))
+        # Only the entries met are cleared: a span meets few of a large lexicon.
         for k in range(n_touched):
             shared[touched[k]] = 0
 

@@ -108,7 +108,7 @@ def _rows(
         for t in range(begin, end):
             for k in range(skipped, len(seeds)):
                 a, number = starts[k], -1
-                if starts[k + 1] == a + 1:
+                if starts[k + 1] == a + 1:  # a single atom: its number was looked up once per distinct token
                     number = known[_row_at(tokens, t + offsets[a], begin, end), places[a]]
                 else:
                     key, missing = seeds[k], False

@@ -187,14 +187,3 @@ def test_equal_shapes_are_kept_once():
     structure = compile_graphs(GraphLabeler(), Data(X, y)).examples.structure
     assert isinstance(structure, ExactGraphs)
     assert len(structure.shapes) == 2
-
-
-def test_models_tell_how_graphs_were_decoded():
-    rng = np.random.default_rng(0)
-    X = [grid(rng.normal(size=(2, 3, 2)))[:2], grid(rng.normal(size=(20, 20, 2)))[:2]]
-    y = [rng.integers(9, size=len(x[0])) for x in X]
-    both = GraphLabeler(max_epochs=1).fit(X, y).model_
-    assert both.summary["bounded"] == 1
-    assert "1 of 2 graphs with a bound" in both.reporter.remarks()[0][1]
-    assert "bounded" not in GraphLabeler(max_epochs=1).fit(X[:1], y[:1]).model_.summary
-    assert GraphLabeler(max_epochs=1, inference="bounded").fit(X, y).model_.summary["bounded"] == 2

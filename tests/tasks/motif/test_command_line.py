@@ -104,7 +104,7 @@ def test_files_of_one_class_each(tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--format", "conll"], "motifs are in fasta or sequences files, not conll"),
+        (["--format", "conll"], "sequences with motifs are read from fasta or sequences files, not conll"),
         (["--label", "kind"], "there is no column 'kind'"),
         (["--alphabet", "A"], "the alphabet must be"),
     ],

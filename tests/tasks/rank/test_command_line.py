@@ -108,7 +108,7 @@ def test_documents_without_queries_are_scored_unless_features_are_scaled(tmp_pat
     assert len(succeed("predict", model, bare).splitlines()) == 2
     succeed("train", "rank", "--train", data, "--out", model, "--quiet", "--k", "2", "--normalize")
     assert "does not tell queries apart" in fail("predict", model, bare)
-    assert "rankers read svmlight files" in fail("predict", model, bare, "--format", "conll")
+    assert "documents to rank are read from svmlight files" in fail("predict", model, bare, "--format", "conll")
     assert "leave out --label" in fail("evaluate", model, data, "--label", "x")
 
 

@@ -17,7 +17,7 @@ from widemargin.report.evaluation import Evaluation, by_support, overall, plain,
 from widemargin.report.explain import Explanation, Option, Question, compare_options, list_parts
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.files import Files, Likeness, TallyReporter, time_call
+from widemargin.tasks.files import Files, Likeness, TallyReporter, check_no_tokens, time_call
 from widemargin.tasks.strongest import Part, strongest
 
 if TYPE_CHECKING:
@@ -159,10 +159,7 @@ class ClassifyFiles(Files):
 
 def read_svmlight(path: Source, reading: Reading) -> SvmlightData:
     """Read an svmlight file; options for other formats are errors."""
-    if reading.format not in (None, "svmlight"):
-        raise WidemarginError(f"classifiers read svmlight files, not {reading.format}")
-    if reading.label is not None or reading.columns is not None or reading.text:
-        raise WidemarginError("svmlight files have no columns of tokens; leave out --label, --columns and --text")
+    check_no_tokens(reading, "examples to classify", ["svmlight"])
     return parse(RawText.load(path))
 
 

@@ -88,6 +88,7 @@ def _add_scores(
     for k in range(len(batch)):
         at = starts[k]
         for m in range(mentions[batch[k]], mentions[batch[k] + 1]):
+            # Features of the mention alone are the same for all of its links, so they are summed up once.
             alone = 0.0
             for slot in keys.alone[m]:
                 alone += w[np.uint64(slot)]
@@ -112,6 +113,7 @@ def _gather(keys: LinkKeys, mentions: LongVector, batch: IntVector, parts: Parts
     for k in range(len(batch)):
         m, last = mentions[batch[k]], parts.indptr[k + 1]
         begin, end = keys.pairs[m], keys.pairs[mentions[batch[k] + 1]]
+        # Entries are written behind those of the examples before, in any order; `coalesce` then sorts and sums them.
         draft = with_room(draft, write, (last - parts.indptr[k]) * len(slots))
         fill, summed = write, begin
         for j in range(parts.indptr[k], last):

@@ -14,7 +14,7 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Score
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.structures.examples import part_examples
-from widemargin.structures.graph import ExactGraphs, Graphs, gold_outputs, graphs
+from widemargin.structures.graph import ExactGraphs, gold_outputs, graphs
 from widemargin.tasks.graph import MOST_STATES, GraphParameters
 from widemargin.tasks.graph.features import GraphScheme, NodeCosts, compiled_graphs
 from widemargin.tasks.graph.inputs import Graph, Pair, as_cells, as_graphs
@@ -90,7 +90,7 @@ def compile_graphs(parameters: GraphParameters, data: Data, *, survey: Survey | 
     score = None if data.dev is None else _dev_score(parameters, scheme, labels, *data.dev)
     return Compiled(
         examples,
-        partial(_model, labels, scheme, parameters.inference, _n_bounded(structure, compiled.sizes)),
+        partial(_model, labels, scheme, parameters.inference),
         labels,
         score,
         "accuracy",
@@ -290,17 +290,6 @@ def accuracy(labels: Sequence[Any], cells: Sequence[Cell], numbers: IntVector) -
 
 
 def _model(
-    labels: list[Any],
-    scheme: GraphScheme,
-    inference: Any,
-    n_bounded: int,
-    solution: Solution,
-    summary: dict[str, Any],
+    labels: list[Any], scheme: GraphScheme, inference: Any, solution: Solution, summary: dict[str, Any]
 ) -> GraphModel:
-    found = {"bounded": n_bounded} if n_bounded else {}
-    return GraphModel(labels, scheme, inference, solution.w.copy(), summary=summary | found)
-
-
-def _n_bounded(structure: Graphs, sizes: LongVector) -> int:
-    """How many of the graphs are not decoded by elimination, but with a bound."""
-    return int(np.count_nonzero(np.diff(structure.ways.plan_at[0])[sizes] == 0))
+    return GraphModel(labels, scheme, inference, solution.w.copy(), summary=summary)

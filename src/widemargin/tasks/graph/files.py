@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.files.formats import guess
 from widemargin.files.jsonlines import json_object, with_member
 from widemargin.files.pieces import Cut, every_line
@@ -29,7 +29,7 @@ from widemargin.metrics import quotient, scores_from_counts
 from widemargin.report.evaluation import Evaluation, by_support, plain, score_table
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading, Tally
-from widemargin.tasks.files import Files, Likeness, TallyReporter, alone_in_list, time_call
+from widemargin.tasks.files import Files, Likeness, TallyReporter, alone_in_list, check_no_tokens, time_call
 from widemargin.tasks.graph.inputs import ONE, Graph, as_cells, as_graphs, graph_of
 from widemargin.tasks.graph.pictures import Drawn, graph_lines, graph_pictures
 from widemargin.tasks.strongest import Part, pair_name, strongest
@@ -123,12 +123,6 @@ class GraphReporter(TallyReporter):
             parts[f"edges{of}, {tie}"] = Part(f"Edges{of}, {tie} pairs", found)
         return parts
 
-    def remarks(self) -> list[tuple[str, str]]:
-        """How the graphs of the training data were decoded."""
-        n, total = self.model.summary.get("bounded", 0), self.model.summary.get("examples", 0)
-        how = f"{n:,} of {total:,} graphs with a bound, which is part of the certificate; others exactly"
-        return [("inference", f"{self.model.inference}: {how if n else 'all graphs exactly'}")]
-
 
 def _names(block: Any) -> list[str]:
     return [f"column {j}" for j in block.chosen.tolist()] + ["bias"] * block.bias
@@ -195,10 +189,7 @@ class GraphFile(NamedTuple):
 
 def read_graphs(path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool) -> Corpus:
     """The graphs of a file; features of nodes must be as many as in `about`, or else as in the first graph."""
-    if reading.label is not None or reading.columns is not None or reading.text:
-        raise WidemarginError("graphs have no columns of tokens; leave out --label, --columns and --text")
-    if reading.format not in (None, "jsonl"):
-        raise WidemarginError(f"graphs are read from jsonl files, not {reading.format}")
+    check_no_tokens(reading, "graphs", ["jsonl"])
     raw = RawText.load(path)
     lines = [number for number, line in enumerate(raw.lines) if line.strip()]
     objects = [json_object(raw, number) for number in lines]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from widemargin._types import BoolVector, FloatMatrix
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.files import fasta, sequences
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
@@ -17,7 +17,7 @@ from widemargin.report.evaluation import Evaluation, by_support, overall, plain,
 from widemargin.report.svg import page
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness, Reporter, time_call
+from widemargin.tasks.files import Files, Likeness, Reporter, check_no_tokens, time_call
 from widemargin.tasks.motif.logo import logo_lines, logo_picture, logo_png
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.text.sequences import Sequences, Span, as_sequences
@@ -208,10 +208,7 @@ class MotifFiles(Files):
 
 def read_sequences(path: Source, reading: Reading) -> SequenceData:
     """Read a file of sequences, in the given format or the one that it looks like."""
-    if reading.format not in (None, *READERS):
-        raise WidemarginError(f"motifs are in {' or '.join(READERS)} files, not {reading.format}")
-    if reading.columns is not None or reading.text:
-        raise WidemarginError("files of sequences have no columns of tokens; leave out --columns and --text")
+    check_no_tokens(reading, "sequences with motifs", list(READERS), labelled=True)
     raw = RawText.load(path)
     chosen = reading.format or ("fasta" if fasta.is_fasta(raw) else "sequences")
     return READERS[chosen](raw, reading.label)

@@ -20,9 +20,6 @@ from widemargin.text.columns import Column, Columns, place_of, split
 from widemargin.text.trees import Arc
 
 UNKNOWN = ("_", "")
-GUESSED = ("conllu", "conllx")
-GOLD = ("head", "deprel", "deps", "phead", "pdeprel")
-"""Columns that features may not read, because they hold the trees to predict."""
 
 Place = Callable[[int], str]
 """Says where a token is, given its number counted over all sentences."""

@@ -198,6 +198,7 @@ def group_slots(
     if the group does not look at them.
     """
     keys, mask, labelled = data.keys, data.mask, group >= LABEL
+    # Unsigned indices: for signed ones, Numba would compile a test for negative numbers into every access.
     h, m, o, s = np.uint64(head), np.uint64(modifier), np.uint64(other), np.uint64(step)
     for column in range(keys.edges[group], keys.edges[group + 1]):
         t = np.uint64(column)

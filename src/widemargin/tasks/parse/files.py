@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 GUESSED = ("conllu", "conllx")
 GOLD = ("head", "deprel", "deps", "phead", "pdeprel")
+"""Columns that features may not read, because they hold the trees to predict."""
 
 
 class ParseReporter(TreeReporter, TallyReporter):

@@ -151,6 +151,7 @@ def _scaled_values(rows: Rows, width: int, indptr: LongVector) -> FloatVector:
             if count[f] < indptr[q + 1] - indptr[q]:
                 least, most = min(least, 0.0), max(most, 0.0)
             values[k] = rows.values[k] / (most - least) if most > least else 0.0
+        # The features met are cleared one by one: the whole width may be far larger.
         for k in range(begin, end):
             count[rows.indices[k]] = 0
     return values

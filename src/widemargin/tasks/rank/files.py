@@ -19,7 +19,7 @@ import numpy as np
 
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Matrix, boundaries, sums
-from widemargin.errors import DataError, WidemarginError
+from widemargin.errors import DataError
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source, shorten
@@ -27,7 +27,7 @@ from widemargin.files.svmlight import SvmlightData, parse
 from widemargin.report.evaluation import Evaluation, Table
 from widemargin.report.text import share
 from widemargin.tasks.base import Corpus, Reading
-from widemargin.tasks.files import Files, Likeness, Reporter, time_call
+from widemargin.tasks.files import Files, Likeness, Reporter, check_no_tokens, time_call
 from widemargin.tasks.rank import HIGHEST_GRADE
 from widemargin.tasks.rank.features import Queries
 from widemargin.tasks.strongest import Part, strongest
@@ -122,10 +122,7 @@ class Graded(NamedTuple):
 
 def read_documents(path: Source, reading: Reading, width: int | None, *, gold: bool, grouped: bool = True) -> Corpus:
     """Read documents; a file without queries is one query, unless its documents must be `grouped`."""
-    if reading.format not in (None, "svmlight"):
-        raise WidemarginError(f"rankers read svmlight files, not {reading.format}")
-    if reading.label is not None or reading.columns is not None or reading.text:
-        raise WidemarginError("svmlight files have no columns of tokens; leave out --label, --columns and --text")
+    check_no_tokens(reading, "documents to rank", ["svmlight"])
     data = parse(RawText.load(path))
     width = data.width if width is None else width
     indptr, grades = _queries(data, grouped=grouped), _grades(data) if gold else None

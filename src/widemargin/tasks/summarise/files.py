@@ -30,7 +30,7 @@ from widemargin.report.explain import Explanation, Question
 from widemargin.report.text import share
 from widemargin.summaries import mean_rouge
 from widemargin.tasks.base import Corpus, Piece, Reading
-from widemargin.tasks.files import Files, Likeness, Reporter, alone_in_list, time_call
+from widemargin.tasks.files import Files, Likeness, Reporter, alone_in_list, check_no_tokens, time_call
 from widemargin.tasks.strongest import Part, strongest
 from widemargin.tasks.summarise.features import NAMES, Summary, Topic, as_references
 from widemargin.tasks.summarise.pictures import explain_sentences, summary_lines, summary_page
@@ -160,12 +160,7 @@ def read_topics(
 ) -> Corpus:
     """The topics of a file or folder, and their references if `gold`."""
     reading, encoding = reading or Reading(), (about or {}).get("encoding", "utf-8")
-    if reading.label is not None or reading.columns is not None or reading.text:
-        raise WidemarginError("topics have no columns of tokens; leave out --label, --columns and --text")
-    if reading.format not in (None, *KNOWN):
-        raise WidemarginError(
-            f"topics are read from folders, texts and {' or '.join(KNOWN)} files, not {reading.format}"
-        )
+    check_no_tokens(reading, "topics", KNOWN)
     _check_encoding(encoding)
     if isinstance(path, str | os.PathLike) and os.path.isdir(path):
         found = _folder(Path(path), encoding)
