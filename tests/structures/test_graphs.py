@@ -11,6 +11,7 @@ from widemargin.core.examples import Bounded, Marginals
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
 from widemargin.core.sparse import Rows
+from widemargin.decoders.coverage import Limits
 from widemargin.errors import DataError
 from widemargin.solvers import named_solver
 from widemargin.structures.examples import part_examples
@@ -24,6 +25,7 @@ from widemargin.structures.graph import (
     graphs,
     shape_of,
 )
+from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
 from widemargin.structures.tied_rows import Items, Kinds, TiedRows
 from widemargin.testing import check_structure
 
@@ -64,7 +66,7 @@ def test_bounds_are_never_below_the_best_output(seed):
     theta = rng.normal(size=shape.n_own) * rng.choice([0.3, 3.0, 1e6])
     if rng.random() < 0.3:
         theta[rng.random(len(theta)) < 0.1] = -np.inf
-    bounded, exact = bounded_graphs([shape]), ExactGraphs([shape])
+    bounded, exact = Graphs([shape], choices=int(rng.choice([0, 1, 1 << 14]))), ExactGraphs([shape])
     best = max(total(exact, theta, y) for y in product(*map(range, shape.widths.tolist())))
     if best == -np.inf:
         return
@@ -75,6 +77,31 @@ def test_bounds_are_never_below_the_best_output(seed):
     assert found + bounded.excess(one, output)[0] >= best
     assert total(exact, theta, sure[:-1]) == pytest.approx(best)
     assert exact.excess(one, sure)[0] == 0.0
+
+
+def dense(rng):
+    """A graph whose messages and cycles leave a gap, and scores of its parts."""
+    shape = drawn(rng, 8, 0.9, widest=4)
+    theta = rng.normal(size=shape.n_own)
+    theta[rng.random(shape.n_own) < rng.choice([0.0, 0.05])] = -np.inf
+    return shape, theta
+
+
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("choices", [0, 1, 1 << 14])
+def test_bounds_hold_however_short_the_search_is(seed, choices):
+    rng = np.random.default_rng(seed)
+    shape, theta = dense(rng)
+    sure = ExactGraphs([shape]).best(scores_of(theta))
+    bounded = Graphs([shape], rounds=5, choices=choices)
+    best, output = total(bounded, theta, sure[:-1]), bounded.best(scores_of(theta))
+    if best == -np.inf:
+        return
+    found = total(bounded, theta, output[:-1])
+    assert found <= best + 1e-9
+    assert found + output[-1] >= best
+    if choices > 1:  # it holds all choices, so nothing is left open
+        assert output[-1] <= 2e-5 * (1.0 + abs(best))
 
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])
@@ -101,10 +128,13 @@ def test_bounds_of_grids_are_close_to_linear_programmes(noise):
     assert output[-1] <= 1e-4 * relaxed
 
 
-@pytest.mark.parametrize("length", [3, 4])
+@pytest.mark.parametrize("length", [3, 4, 9])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_contradictions_of_short_cycles_are_seen(length, swapped):
-    """Neighbours want to agree, but for two that do not; a linear programme, and so messages, would agree with all."""
+def test_contradictions_of_cycles_are_seen(length, swapped):
+    """Neighbours want to agree, but for two that do not; a linear programme, and so messages, would agree with all.
+
+    Triples see cycles of three and four nodes, searches those of any length.
+    """
     ends = [(v, (v + 1) % length) for v in range(length)]
     shape = shape_of(np.full(length, 2), [(v, u) for u, v in ends] if swapped else ends)
     theta = np.concatenate([np.zeros(2 * length), np.tile(np.eye(2).ravel(), length - 1), 1.0 - np.eye(2).ravel()])
@@ -112,12 +142,62 @@ def test_contradictions_of_short_cycles_are_seen(length, swapped):
     output = structure.best(scores_of(theta))
     assert total(structure, theta, output[:-1]) == length - 1
     assert output[-1] == pytest.approx(0.0, abs=1e-4 * length)
+    unsearched = Graphs([shape], choices=0).best(scores_of(theta))
+    assert (unsearched[-1] > 0.5) == (length > 4)
 
 
 def test_wide_grids_have_bounds_and_narrow_ones_are_exact():
     wide, narrow = shape_of(np.full(100, 5), grid(10, 10)), shape_of(np.full(30, 3), grid(3, 10))
     assert isinstance(graphs([narrow]), ExactGraphs)
     assert type(graphs([narrow, wide])) is Graphs
+
+
+def crossed(rng, n_nodes=14):
+    """A graph with so many contradictions that bounds alone leave a gap, and scores of its parts."""
+    shape = shape_of(np.full(n_nodes, 2), [(u, v) for u in range(n_nodes) for v in range(u) if rng.random() < 0.4])
+    return shape, rng.normal(size=shape.n_own)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_programmes_close_the_gaps_that_bounds_leave(seed):
+    shape, theta = crossed(np.random.default_rng(seed))
+    best = total(bounded_graphs([shape]), theta, ExactGraphs([shape]).best(scores_of(theta))[:-1])
+    structure = SolvedGraphs([shape])
+    structure.rounds, structure.choices = 1, 0
+    assert Graphs([shape], rounds=1, choices=0).best(scores_of(theta))[-1] > 0.1
+    output = structure.best(scores_of(theta))
+    assert total(structure, theta, output[:-1]) == pytest.approx(best, abs=1e-9)
+    assert 0.0 <= output[-1] < 1e-4
+    structure.limits = Limits(nodes=0)
+    output = structure.best(scores_of(theta))
+    assert (
+        total(structure, theta, output[:-1]) <= best + 1e-9 <= total(structure, theta, output[:-1]) + output[-1] + 2e-9
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_relaxed_outputs_are_never_worse_than_labels(seed):
+    rng = np.random.default_rng(seed)
+    shape, theta = crossed(rng, 8)
+    exact, structure, one = ExactGraphs([shape]), graphs([shape], inference="relaxed"), np.zeros(1, dtype=np.int64)
+    sure, output = exact.best(scores_of(theta)), structure.best(scores_of(theta))
+    relaxed, mu = structure.total(scores_of(theta), output)[0], output[:-1]
+    assert relaxed + output[-1] >= exact.total(scores_of(theta), sure)[0]
+    for v, at in enumerate(shape.at_node.tolist()):
+        assert mu[at : at + 2].sum() == pytest.approx(1.0)
+        for e in np.flatnonzero((shape.ends == v).any(axis=1)).tolist():
+            pairs = mu[shape.at_edge[e] : shape.at_edge[e] + 4].reshape(2, 2)
+            assert pairs.sum(axis=1 if shape.ends[e, 0] == v else 0) == pytest.approx(mu[at : at + 2], abs=1e-9)
+    whole = structure.outputs_of(one, [sure[:-1].astype(np.int64)])
+    assert structure.total(scores_of(theta), whole) == pytest.approx(exact.total(scores_of(theta), sure))
+
+
+def test_graphs_without_contradictions_have_no_fractions():
+    shape, rng = shape_of(np.full(5, 3), [(0, 1), (1, 2), (1, 3), (4, 3)]), np.random.default_rng(0)
+    theta, one = rng.normal(size=shape.n_own), np.zeros(1, dtype=np.int64)
+    relaxed, exact = graphs([shape], inference="relaxed"), ExactGraphs([shape])
+    labels = relaxed.labels(one, relaxed.best(scores_of(theta)))[0]
+    assert np.array_equal(labels, exact.labels(one, exact.best(scores_of(theta)))[0])
 
 
 def examples_of(rng, structure, *, known=1.0):
@@ -156,7 +236,11 @@ SHAPES = [
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("structure", [ExactGraphs(SHAPES), bounded_graphs(SHAPES)], ids=["exact", "bounded"])
+@pytest.mark.parametrize(
+    "structure",
+    [ExactGraphs(SHAPES), bounded_graphs(SHAPES), SolvedGraphs(SHAPES), RelaxedGraphs(SHAPES)],
+    ids=["eliminated", "bounded", "solved", "relaxed"],
+)
 def test_examples_are_a_structure(structure):
     check_structure(examples_of(np.random.default_rng(0), structure), n_draws=4)
 

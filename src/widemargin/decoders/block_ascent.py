@@ -2,7 +2,8 @@
 
 Labels are read off while messages go there, each the best next to those before it, and then improved one at a time.
 Bounds are taken when messages have come back. Once messages alone make no headway, cycles are visited after each way
-back, and messages go back once more.
+back, and messages go back once more. Every few rounds, a search looks for better labels among those that the bound has
+not ruled out (`decoders.frontier`). If it ends without leaving out any, the best labels are proven to be the best.
 """
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, LongMatrix, LongVector
 from widemargin.decoders.cycles import tighten
+from widemargin.decoders.frontier import search
 from widemargin.decoders.messages import Graph, add_pairs, visit
 
 SWEEPS = 20
@@ -21,8 +23,11 @@ HEADWAY = 0.99
 HEADWAY_ALONE, SPELL = 0.9, 5
 """While messages are alone, a round that leaves more than this makes none; cycles are visited after so many of them.
 
-Such rounds cost about a seventh of those with cycles.
+Such rounds cost about a seventh of those with cycles. A search comes after every `SPELL` rounds of either kind.
 """
+
+LEAST_BEAM = 32
+"""A search goes on from at least so many choices of labels at each node, however large the graph."""
 
 CLOSED = 1e-5
 """A gap that is smaller than this, beside the bound, is not worth another round."""
@@ -61,42 +66,63 @@ def _total(graph: Graph, y: LongVector) -> float:
 
 @kernel
 def ascend(
-    plain: Graph, wide: Graph, triples: LongMatrix, sides: LongMatrix, rounds: int, patience: int, out: FloatVector
+    plain: Graph,
+    wide: Graph,
+    triples: LongMatrix,
+    sides: LongMatrix,
+    rounds: int,
+    patience: int,
+    choices: int,
+    out: FloatVector,
 ) -> tuple[float, float]:
     """Decode into `out`; return the score of these labels, and the bound.
 
     The graph is given twice: as it is, and with chords and room for what `triples` lend to their `sides`. Both have the
     same messages. It ends after `rounds` there and back, once labels and bound agree, or after `patience` rounds that
-    together close less than a hundredth of the gap.
+    together close less than a hundredth of the gap. Searches hold about this many `choices` of labels; 0 for none.
     """
     n, width, waited, graph = len(plain.widths), 1, 0, plain
     for v in range(n):
         width = max(width, plain.widths[v])
     room, y, best, bound, least = np.empty(width), np.zeros(n, dtype=np.int64), -np.inf, np.inf, np.inf
-    lent, tight = np.empty(0), False
+    lent, tight, used = np.empty(0), False, triples[:0]
     out[:n] = 0.0
-    for _ in range(rounds):
+    beam = max(choices // max(n, 1), LEAST_BEAM)
+    for count in range(1, rounds + 1):
         visit(graph, False, room, y)
         _improve(plain, y, room)
-        total = _total(plain, y)
-        if total > best:
-            best = total
-            for v in range(n):
-                out[v] = y[v]
-        bound = min(bound, visit(graph, True, room, y))
+        best = _keep(plain, y, best, out)
+        now = visit(graph, True, room, y)
+        bound = min(bound, now)
         if tight:
             tighten(graph, triples, sides, lent)
-            bound = min(bound, visit(graph, True, room, y))
-        gap = bound - best
-        if gap <= CLOSED * (1.0 + abs(bound)):
+            now = visit(graph, True, room, y)
+            bound = min(bound, now)
+        if bound - best <= CLOSED * (1.0 + abs(bound)):
             break
+        if choices > 0 and count % SPELL == 0:
+            found, limit = search(graph, used, lent, now, best, beam, y)
+            best, bound = _keep(plain, y, best, out) if found else best, min(bound, limit)
+            if bound - best <= CLOSED * (1.0 + abs(bound)):
+                break
+        gap = bound - best
         waited = waited + 1 if gap > (HEADWAY if tight else HEADWAY_ALONE) * least else 0
         least = least if waited else gap
         if len(triples) > 0 and not tight and waited >= SPELL:
-            graph, tight, lent, waited = wide, True, np.zeros(_n_lent(wide, triples)), 0
+            graph, tight, lent, waited, used = wide, True, np.zeros(_n_lent(wide, triples)), 0, triples
         elif waited >= patience:
             break
     return best, bound
+
+
+@kernel
+def _keep(graph: Graph, y: LongVector, best: float, out: FloatVector) -> float:
+    """Write these labels to `out` if they score more than `best`; return the better score."""
+    total = _total(graph, y)
+    if total > best:
+        for v in range(len(y)):
+            out[v] = y[v]
+    return max(total, best)
 
 
 @kernel

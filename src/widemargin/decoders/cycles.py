@@ -24,7 +24,7 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatMatrix, FloatVector, LongMatrix, LongVector
-from widemargin.decoders.messages import Graph, collect
+from widemargin.decoders.messages import Graph, shares_of
 
 MOST_TRIPLES = 1 << 21
 """How many triples of labels all triples of nodes may have together; a visit to all takes some milliseconds."""
@@ -79,17 +79,6 @@ def _triangles(near: list[set[int]]) -> Iterator[tuple[int, int, int]]:
 
 def _rows(numbers: Sequence[Sequence[int]], width: int) -> LongMatrix:
     return np.array(numbers, dtype=np.int64).reshape(-1, width)
-
-
-@kernel
-def _shares(graph: Graph) -> FloatVector:
-    """γ_v θ̂_v of all nodes, after the way back."""
-    shares = np.empty(graph.at_node[-1] + graph.widths[-1])
-    for v in range(len(graph.widths)):
-        hat = shares[graph.at_node[v] : graph.at_node[v] + graph.widths[v]]
-        ahead, behind = collect(graph, v, True, hat)
-        hat /= max(ahead, behind, 1)
-    return shares
 
 
 @kernel
@@ -153,7 +142,7 @@ def _transpose(matrix: FloatMatrix, n: int, width: int, out: FloatMatrix) -> Flo
 @kernel
 def tighten(graph: Graph, triples: LongMatrix, sides: LongMatrix, lent: FloatVector) -> None:
     """Visit the triples after messages have gone back; `lent` has λ of the three sides of each, one after the other."""
-    shares, widest, end = _shares(graph), 1, 0
+    shares, widest, end = shares_of(graph), 1, 0
     for width in graph.widths:
         widest = max(widest, width)
     tables, room = np.empty((5, widest, widest)), np.empty(widest)

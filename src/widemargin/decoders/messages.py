@@ -88,6 +88,17 @@ def collect(graph: Graph, v: int, backward: bool, hat: FloatVector) -> tuple[int
 
 
 @kernel
+def shares_of(graph: Graph) -> FloatVector:
+    """γ_v θ̂_v of all nodes, after the way back."""
+    shares = np.empty(graph.at_node[-1] + graph.widths[-1])
+    for v in range(len(graph.widths)):
+        hat = shares[graph.at_node[v] : graph.at_node[v] + graph.widths[v]]
+        ahead, behind = collect(graph, v, True, hat)
+        hat /= max(ahead, behind, 1)
+    return shares
+
+
+@kernel
 def _hand_on(graph: Graph, v: int, backward: bool, gamma: float, hat: FloatVector, given: FloatVector) -> None:
     """The messages of node v to the nodes ahead."""
     n = graph.widths[v]

@@ -36,13 +36,16 @@ from widemargin.structures.graph_batch import (
 )
 from widemargin.structures.parts import Sums
 
-Inference = Literal["auto", "bounded"]
+Inference = Literal["auto", "bounded", "exact", "relaxed"]
 
 ROUNDS = 200
 """How often block ascent passes over a graph there and back, at most."""
 
 PATIENCE = 10
 """After how many rounds that close less than a hundredth of the gap it stops."""
+
+CHOICES = 1 << 14
+"""How many choices of labels a search holds, all nodes together: some milliseconds."""
 
 ROUNDING = 1e-13
 """Added to each bound, relative to Σ|θ|: messages are sums of scores, however small the bound that is left of them."""
@@ -71,7 +74,7 @@ class Graphs(Flat):
     ----------
     shapes : a shape for each example
     plans : how to decode each exactly; None, for one or for all, if block ascent is to decode it
-    rounds, patience : when block ascent stops
+    rounds, patience, choices : when block ascent stops, and how many labels its searches try (`decoders.block_ascent`)
     """
 
     def __init__(
@@ -81,8 +84,9 @@ class Graphs(Flat):
         *,
         rounds: int = ROUNDS,
         patience: int = PATIENCE,
+        choices: int = CHOICES,
     ) -> None:
-        self.shapes, self.rounds, self.patience = shapes, rounds, patience
+        self.shapes, self.rounds, self.patience, self.choices = shapes, rounds, patience, choices
         self.flat, self.ways = shapes_of(shapes), ways_of(shapes, plans or [None] * len(shapes))
         self._n_nodes = np.diff(self.flat.nodes)
 
@@ -106,9 +110,21 @@ class Graphs(Flat):
         """The labels of the nodes of each example."""
         return [each[:-1].astype(np.int32) for each in np.split(outputs, np.cumsum(self.lengths(sizes))[:-1])]
 
+    def outputs_of(self, sizes: LongVector, labels: Sequence[Sequence[int] | IntVector]) -> FloatVector:
+        """These labels as outputs, end to end; the excess of each is 0."""
+        return np.concatenate([np.empty(0), *(np.append(np.asarray(each, dtype=np.float64), 0.0) for each in labels)])
+
+    def wrong(self, sizes: LongVector, outputs: FloatVector, gold: IntVector) -> FloatVector:
+        """1 for each node whose label is not the gold one, 0 for all others."""
+        labels = np.delete(outputs, np.cumsum(self.lengths(sizes)) - 1)
+        return (labels != gold).astype(np.float64)
+
     def best(self, scores: Scores) -> FloatVector:
         """The best labels, or labels with a bound on the best score."""
-        found, limits = np.empty(int(self.lengths(scores.sizes).sum())), (self.rounds, self.patience, ROUNDING)
+        found, limits = (
+            np.empty(int(self.lengths(scores.sizes).sum())),
+            (self.rounds, self.patience, self.choices, ROUNDING),
+        )
         decode(self.flat, self.ways, scores.sizes, scores.starts, scores.own, *limits, found)
         return found
 
@@ -172,8 +188,17 @@ def graphs(shapes: Sequence[Shape], *, inference: Inference = "auto") -> Graphs:
     """The structure of these graphs.
 
     `auto` decodes graphs with few loops exactly, and others with a bound; if all have few loops, the structure is
-    `ExactGraphs`. `bounded` decodes all of them with a bound.
+    `ExactGraphs`. `bounded` decodes all of them with a bound. `exact` is `auto`, but integer programmes close the gaps
+    that bounds leave. `relaxed` has fractions of labels as outputs, the solutions of linear programmes
+    (`structures.graph_programmes`).
     """
+    if inference in ("exact", "relaxed"):
+        from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
+
+        plans = plans_of(shapes) if inference == "exact" else None
+        if plans is not None and None not in plans:
+            return ExactGraphs(shapes, plans)
+        return RelaxedGraphs(shapes) if plans is None else SolvedGraphs(shapes, plans)
     if inference == "bounded":
         return Graphs(shapes)
     plans = plans_of(shapes)
@@ -192,7 +217,7 @@ class GraphCosts:
 
     def __init__(self, structure: Graphs, sizes: LongVector, gold: IntVector, weights: FloatVector) -> None:
         self.structure, self.sizes, self.gold, self.weights = structure, sizes, gold, weights
-        self.places = boundaries(structure.lengths(sizes) - 1)
+        self.places = boundaries(np.array([len(structure.shapes[size].widths) for size in sizes.tolist()]))
 
     def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
         """Write the costs of labels, times each example's scale; pairs cost nothing."""
@@ -201,10 +226,11 @@ class GraphCosts:
 
     def errors(self, batch: IntVector, outputs: FloatVector) -> FloatVector:
         """The weights of wrong labels, summed for each example."""
-        lengths = self.structure.lengths(self.sizes[batch])
-        labels = np.delete(outputs, np.cumsum(lengths) - 1)
-        at, example = places_of(self.places[batch], lengths - 1), np.repeat(np.arange(len(batch)), lengths - 1)
-        wrong = (self.gold[at] >= 0) & (labels != self.gold[at])
+        sizes, first = self.sizes[batch], self.places[batch]
+        n_nodes = self.places[batch + 1] - first
+        at, example = places_of(first, n_nodes), np.repeat(np.arange(len(batch)), n_nodes)
+        gold = self.gold[at]
+        wrong = np.where(gold >= 0, self.structure.wrong(sizes, outputs, gold), 0.0)
         errors: FloatVector = np.bincount(example, weights=wrong * self.weights[at], minlength=len(batch)).astype(float)
         return errors
 
@@ -222,4 +248,4 @@ class GraphLimits(GraphCosts):
 
 def gold_outputs(structure: Graphs, sizes: LongVector, labels: Sequence[Sequence[int] | IntVector]) -> FloatVector:
     """These labels as outputs, end to end: nothing scores higher than gold needs to."""
-    return np.concatenate([np.empty(0), *(np.append(np.asarray(each, dtype=np.float64), 0.0) for each in labels)])
+    return structure.outputs_of(sizes, labels)

@@ -145,7 +145,7 @@ def _net_of(ways: Ways, i: int) -> Net:
 
 @kernel
 def _ascended(
-    shapes: Shapes, net: Net, i: int, own: FloatVector, rounds: int, patience: int, out: FloatVector
+    shapes: Shapes, net: Net, i: int, own: FloatVector, rounds: int, patience: int, choices: int, out: FloatVector
 ) -> tuple[float, float]:
     """Decode graph i by block ascent; return the score of its labels and the bound."""
     begin, end, n_edges = shapes.nodes[i], shapes.nodes[i + 1], shapes.edges[i + 1] - shapes.edges[i]
@@ -161,7 +161,7 @@ def _ascended(
     wide = Graph(theta, widths, net.ends, at_node, net.at_edge, net.first, last, net.near, net.places, m)
     ends, at_edge = net.ends[:n_edges], net.at_edge[:n_edges]
     plain = Graph(own, widths, ends, at_node, at_edge, net.first, net.last, net.near, net.places, m)
-    return ascend(plain, wide, net.triples, net.sides, rounds, patience, out)
+    return ascend(plain, wide, net.triples, net.sides, rounds, patience, choices, out)
 
 
 @kernel
@@ -173,6 +173,7 @@ def decode(
     own: FloatVector,
     rounds: int,
     patience: int,
+    choices: int,
     rounding: float,
     out: FloatVector,
 ) -> None:
@@ -189,7 +190,7 @@ def decode(
             eliminate(plan, values, False)
             read_back(plan, values, np.empty(0), found)
         elif n > 0:
-            total, bound = _ascended(shapes, _net_of(ways, i), i, scores, rounds, patience, found)
+            total, bound = _ascended(shapes, _net_of(ways, i), i, scores, rounds, patience, choices, found)
             size = 1.0
             for score in scores:
                 size += abs(score) if abs(score) < np.inf else 0.0

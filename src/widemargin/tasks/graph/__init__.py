@@ -19,10 +19,12 @@ class GraphParameters(LatentParameters):
     usual_C: ClassVar[float] = 0.1
 
     tol: float | None = with_default(Parameters, "tol", 0.03)
-    inference: Literal["auto", "bounded"] = parameter(
+    inference: Literal["auto", "bounded", "exact", "relaxed"] = parameter(
         "auto",
         "How graphs are decoded. 'auto': exactly where there are few loops, else with a bound on what was missed, "
-        "which is part of the certificate. 'bounded': with a bound everywhere.",
+        "which is part of the certificate. 'bounded': with a bound everywhere. 'exact': as 'auto', but integer "
+        "programmes close the gaps that bounds leave. 'relaxed': training decodes to fractions of labels, the "
+        "solutions of linear programmes, and what is proven is about these; predictions are made as by 'auto'.",
     )
     pairs: Literal["auto", "any", "symmetric", "antisymmetric", "potts"] = parameter(
         "auto",

@@ -37,8 +37,8 @@ class Decoded(NamedTuple):
 
 
 def as_examples(compiled: Compiled, inference: Inference) -> PartExamples:
-    """Compiled graphs to be decoded."""
-    structure = graphs(compiled.shapes, inference=inference)
+    """Compiled graphs to be decoded; relaxations are for learning, predictions have whole labels."""
+    structure = graphs(compiled.shapes, inference="auto" if inference == "relaxed" else inference)
     costs = NodeCosts(structure, compiled, np.empty(0, dtype=np.int32))
     return part_examples(structure, compiled.features, costs, np.empty(0))
 
