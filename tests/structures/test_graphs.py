@@ -279,6 +279,32 @@ def test_bounds_prove_the_optimum_of_exact_decoding(solver, loss):
     assert found.gap < 0.2
 
 
+@pytest.mark.parametrize(
+    ("inference", "words"),
+    [
+        ("auto", None),
+        ("bounded", "2 of 3 graphs are decoded with bounds"),
+        ("relaxed", "of the relaxed problem, whose outputs may have fractions of labels"),
+    ],
+)
+def test_certificates_say_how_graphs_are_decoded(inference, words):
+    examples = examples_of(np.random.default_rng(0), graphs(SHAPES, inference=inference))
+    solution = fit(Problem(examples, C=1.0), named_solver("auto"), stop=Stop(epochs=50, gap=0.01))
+    assert solution.about == words
+    assert f"({words})" in str(solution) if words else "(" not in str(solution)
+    assert type(solution).restored(solution.w, solution.summary()).about == words
+
+
+def test_the_relaxed_problem_lies_above_the_true_one():
+    shapes = [shape_of(np.full(6, 3), drawn(np.random.default_rng(2), 6, 0.9).ends) for _ in range(4)]
+    found = {}
+    for inference in ("auto", "relaxed"):
+        examples = examples_of(np.random.default_rng(3), graphs(shapes, inference=inference))
+        found[inference] = fit(Problem(examples, C=0.3), named_solver("auto"), stop=Stop(epochs=400, gap=1e-3))
+        assert found[inference].gap <= 1e-3
+    assert found["relaxed"].primal >= found["auto"].dual
+
+
 @pytest.mark.interpreted
 def test_labels_known_in_part_are_filled_in():
     examples = examples_of(np.random.default_rng(4), ExactGraphs(SHAPES), known=0.5)

@@ -188,6 +188,7 @@ class Run:
             cuts,
             found.doubt,
             shortfall,
+            getattr(self.problem.examples, "about", "") or None,
             self.certifier.slacks_at(w),
             state=state,
         )

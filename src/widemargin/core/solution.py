@@ -10,7 +10,7 @@ import numpy as np
 from widemargin._types import FloatVector
 from widemargin.core.header import Fields, flag, many, number, optional, record, text, whole
 
-REMARKS = ("doubt", "shortfall")
+REMARKS = ("doubt", "shortfall", "about")
 ROUNDING = 1e-7  # how far a true lower bound may lie above the objective, relatively
 
 
@@ -111,7 +111,8 @@ class Solution:
     block at `w`, if a full pass was made there. `state` is the state of a solver that learns piece by piece, if it
     needs one to go on (`Solver.goes_on_from`). `doubt` says why nothing is proven although a full pass was made: a
     number that is not finite, or a lower bound that is useless or above the objective. `shortfall` says by how much the
-    gap missed the one that was asked for.
+    gap missed the one that was asked for. `about` says what the proof is about, or how it comes about, where
+    examples have more to say than that decoding is exact.
 
     With latent variables `primal` is the non-convex objective, `dual` and `gap` belong to the last round's convex
     problem, and `restarts` holds the objectives of all runs; this solution is the best of them.
@@ -130,6 +131,7 @@ class Solution:
     cuts: Any = field(default=None, repr=False, compare=False)
     doubt: str | None = None
     shortfall: str | None = None
+    about: str | None = None
     slacks: FloatVector | None = field(default=None, repr=False, compare=False)
     rounds: tuple[Round, ...] = ()
     restarts: tuple[float, ...] = ()
@@ -195,6 +197,7 @@ class Solution:
         if self.gap is not None:
             text += f", {'proven to be' if self.certified else 'perhaps'} within {percent(self.gap, '')} of the optimum"
             text += " with these" if self.rounds else ""
+            text += f" ({self.about})" if self.about else ""
         if 0 < self.epoch < len(self.trace) and not self.rounds:
             text += f"; the weights are those of epoch {self.epoch} of {len(self.trace)}"
         return text

@@ -97,6 +97,12 @@ class PartExamples:
         """The estimated decoding time of each example in microseconds."""
         return self.features.work
 
+    @property
+    def about(self) -> str:
+        """How the structure decodes, for the certificate; "" if there is nothing to say (`core.solution.Solution`)."""
+        about: str = getattr(self.structure, "about", "")
+        return about
+
     def decode(self, w: Any, batch: IntVector, *, error_scale: Scale = 0.0) -> Outputs:
         """The best outputs of the batch, end to end."""
         scales = per_example(error_scale, batch)

@@ -90,6 +90,12 @@ class Graphs(Flat):
         self.flat, self.ways = shapes_of(shapes), ways_of(shapes, plans or [None] * len(shapes))
         self._n_nodes = np.diff(self.flat.nodes)
 
+    @property
+    def about(self) -> str:
+        """How many graphs are decoded with bounds."""
+        n_bounded = int((np.diff(self.ways.net_at[1]) > 0).sum())
+        return f"{n_bounded} of {len(self.shapes)} graphs are decoded with bounds" if n_bounded else ""
+
     def n_own(self, sizes: LongVector) -> LongVector:
         """The labels of nodes and the pairs of edges."""
         return self.flat.n_own[sizes]

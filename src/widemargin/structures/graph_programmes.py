@@ -30,6 +30,12 @@ class SolvedGraphs(Graphs):
         super().__init__(shapes, plans)
         self.limits, self._polytopes = limits, dict[int, Polytope]()
 
+    @property
+    def about(self) -> str:
+        """How many graphs may need programmes."""
+        bounded = super().about
+        return f"{bounded}, whose gaps integer programmes close" if bounded else ""
+
     def best(self, scores: Scores) -> FloatVector:
         """The best labels; with a bound if HiGHS gives up."""
         found = super().best(scores)
@@ -62,7 +68,10 @@ class RelaxedGraphs(SolvedGraphs):
     have, so what is proven is about this larger problem.
     """
 
-    relaxed = True
+    @property
+    def about(self) -> str:
+        """That the proof is not about labels."""
+        return "of the relaxed problem, whose outputs may have fractions of labels"
 
     def lengths(self, sizes: LongVector) -> LongVector:
         """A number for each part, and the excess."""
