@@ -203,3 +203,12 @@ def test_equal_shapes_are_kept_once():
     structure = compile_graphs(GraphLabeler(), Data(X, y)).examples.structure
     assert isinstance(structure, ExactGraphs)
     assert len(structure.shapes) == 2
+
+
+def test_certificates_tell_how_graphs_were_decoded():
+    rng = np.random.default_rng(0)
+    X = [grid(rng.normal(size=(2, 3, 2)))[:2], *[grid(rng.normal(size=(20, 20, 2)))[:2]] * 2]
+    y = [rng.integers(9, size=len(x[0])) for x in X]
+    both = GraphLabeler(max_epochs=1).fit(X, y).solution_
+    assert "1 of 2 shapes of graphs are decoded with bounds" in str(both)
+    assert "bounds" not in str(GraphLabeler(max_epochs=1).fit(X[:1], y[:1]).solution_)
