@@ -162,5 +162,5 @@ def test_what_is_wrong_with_a_function():
     ):
         with pytest.raises(DataError, match=message):
             minimise(function, 2)
-    with pytest.raises(WidemarginError, match="regularizer_weight must be a positive number, not 0"):
+    with pytest.raises(WidemarginError, match="regularizer_weight must be a number above 0, not 0"):
         minimise(lambda w: (0.0, w), 2, regularizer_weight=0)

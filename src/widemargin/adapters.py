@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from widemargin._types import FloatVector, IntVector, LongMatrix
-from widemargin.core.checks import is_number
+from widemargin.core.checks import check_number, is_number
 from widemargin.core.examples import Differences, Scale
+from widemargin.core.header import Range
 from widemargin.core.loop import fit
 from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.sparse import Rows
 from widemargin.core.stop import Stop
-from widemargin.errors import DataError, UnsupportedError, WidemarginError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.solvers import named_solver
 from widemargin.structures.custom import custom_examples
 
@@ -201,8 +202,7 @@ def minimise(
     >>> found.w.round(4).tolist(), round(found.primal, 4)
     ([3.0, 3.0], 0.9)
     """
-    if not is_number(regularizer_weight) or regularizer_weight <= 0:
-        raise WidemarginError(f"regularizer_weight must be a positive number, not {regularizer_weight!r}")
+    check_number("regularizer_weight", regularizer_weight, Range(above=0))
     scale = float(regularizer_weight)
     problem = Problem(_Function(value_and_gradient, int(dims), float(least)), C=1.0 / scale, loss="hinge")
     stop = _Within(epochs=max_epochs, gap=1.0, eps=eps / scale)

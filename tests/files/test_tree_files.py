@@ -288,7 +288,7 @@ def test_generated_treebanks_agree_with_their_files():
 
 @pytest.mark.parametrize("wrong", [{"n": -1}, {"n": 1, "non_projective": 1.5}, {"n": 1, "several_roots": -0.1}])
 def test_wrong_wishes_are_refused(wrong):
-    with pytest.raises(WidemarginError, match=r"must not be negative|is a share"):
+    with pytest.raises(WidemarginError, match=r"must be a .*number"):
         treebank(**wrong)
 
 

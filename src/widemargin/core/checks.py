@@ -6,7 +6,7 @@ An example that would take too much memory or time is refused with an error befo
 decoding of one example; a training run decodes each example many times.
 """
 
-from dataclasses import Field, field, fields
+from dataclasses import field, fields
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -70,16 +70,14 @@ def check_declared(of: Any, called: str = "{}") -> None:
         if value is None and (each.default is None or "None" in str(each.type)):
             continue
         if "range" in each.metadata:
-            _check_number(name, each, value)
+            if not (each.metadata["may_be_infinite"] and isinstance(value, float | np.floating) and value == np.inf):
+                check_number(name, value, each.metadata["range"], whole="int" in str(each.type))
         elif value not in each.metadata["choices"]:
             raise WidemarginError(f"{name} must be one of {', '.join(each.metadata['choices'])}, not {value!r}")
 
 
-def _check_number(name: str, declared: "Field[Any]", value: Any) -> None:
-    whole, limits = "int" in str(declared.type), declared.metadata["range"]
-    endless = isinstance(value, float | np.floating) and value == np.inf
-    if endless and declared.metadata["may_be_infinite"]:
-        return
+def check_number(name: str, value: Any, limits: Range, *, whole: bool = False) -> None:
+    """Raise unless the value called `name` is a finite number within these limits, and a whole one if it must be."""
     fits = is_number(value) and (not whole or isinstance(value, int | np.integer))
     if not (fits and limits.holds(value)):
         raise WidemarginError(f"{name} must be a {'whole ' * whole}number{limits}, not {value!r}")

@@ -84,7 +84,7 @@ def fit_latent(
         return procedure.result(init, resume, options | {"interrupted": event})
 
 
-class _Within(Callback):
+class _RoundEvents(Callback):
     """Passes the events of one round on, with epochs, calls and seconds counted from the beginning of the run."""
 
     def __init__(self, callbacks: Sequence[Callback], course: Course) -> None:
@@ -200,7 +200,7 @@ class _Procedure:
             convex,
             self.solver,
             stop=rules,
-            callbacks=[_Within(self.callbacks, course)],
+            callbacks=[_RoundEvents(self.callbacks, course)],
             seed=self.rng,
             w=course.w if warm else None,
             cuts=carried,

@@ -17,7 +17,9 @@ import numpy as np
 
 from widemargin._threads import WAKING, run
 from widemargin._types import FloatVector, IntVector, LongMatrix
+from widemargin.core.checks import check_number
 from widemargin.core.examples import Differences, Latent, LatentMarginals, Outputs, Scale
+from widemargin.core.header import Range
 from widemargin.core.interrupt import interruption
 from widemargin.core.latent import fit_latent
 from widemargin.core.loop import fit, name_run
@@ -59,8 +61,7 @@ def fit_best(
         the objective sums over completions, since no completion is chosen then
     rounds, init, seed, callbacks, checkpoint, options : as in `fit_latent`; callbacks hear of one run at a time
     """
-    if n_restarts < 1:
-        raise WidemarginError(f"n_restarts must be at least 1, not {n_restarts}")
+    check_number("n_restarts", n_restarts, Range(1), whole=True)
     if completion not in ("cccp", "online"):
         raise WidemarginError(f"completion is 'cccp' or 'online', not {completion!r}")
     in_rounds = completion == "cccp" and not sums_completions(problem)
@@ -73,26 +74,26 @@ def fit_best(
 
     n = min(problem.n_threads, n_restarts) if _is_worth_threads(problem) else 1
 
-    def train_some(numbers: Sequence[int], heard: threading.Event) -> list[tuple[int, Solution]]:
+    def train_some(numbers: Sequence[int], event: threading.Event) -> list[tuple[int, Solution]]:
         found: list[tuple[int, Solution]] = []
         for number in numbers:
-            told = callbacks if numbers[0] == 0 else ()
-            name_run(f"restart {number + 1}/{n_restarts}", told)
+            informed = callbacks if numbers[0] == 0 else ()
+            name_run(f"restart {number + 1}/{n_restarts}", informed)
             try:
                 solution = train(
                     replace(problem, n_threads=1 if n > 1 else problem.n_threads, meter=Meter()),
                     solver,
                     init=init if number == 0 else "random",
                     seed=seed if number == 0 or seed is None else np.random.default_rng([seed, number]),
-                    callbacks=told,
+                    callbacks=informed,
                     checkpoint=None if checkpoint is None else f"{os.fspath(checkpoint)}.{number}",
-                    interrupted=heard,
+                    interrupted=event,
                     **options,
                 )
             except KeyboardInterrupt:
                 break  # nothing was learnt in this run; those before are worth keeping
             found.append((number, replace(solution, cuts=None)))
-            if heard.is_set():
+            if event.is_set():
                 break
         return found
 

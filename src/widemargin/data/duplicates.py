@@ -7,6 +7,8 @@ mistyped, people move, and fields stay empty. Families share a surname and an ad
 
 from random import Random
 
+from widemargin.core.checks import check_number
+from widemargin.core.header import Range
 from widemargin.data.generators import mistype
 from widemargin.errors import WidemarginError
 
@@ -36,10 +38,10 @@ def duplicates(
     [0, 1, 0, 0]
     """
     smallest, largest = size
-    if not (n >= 0 and 1 <= smallest <= largest):
-        raise WidemarginError(f"n must not be negative, and size must be (fewest, most), not {n} and {size}")
-    if not 0 <= noise <= 1:
-        raise WidemarginError(f"noise is a probability, but {noise} was given; choose it between 0 and 1")
+    check_number("n", n, Range(0), whole=True)
+    check_number("noise", noise, Range(0, most=1))
+    if not 1 <= smallest <= largest:
+        raise WidemarginError(f"size must be (fewest, most) and at least 1, not {size}")
     rng = Random(seed)
     drawn = [_list(rng, rng.randint(smallest, largest), noise) for _ in range(n)]
     return [records for records, _ in drawn], [people for _, people in drawn]

@@ -24,6 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.core.checks import check_number
+from widemargin.core.header import Range
 from widemargin.errors import WidemarginError
 
 
@@ -213,9 +215,8 @@ def addresses(n: int, seed: int = 0, noise: float = 0.15) -> tuple[list[list[str
     >>> print(*map("/".join, zip(tokens[6], labels[6])))
     Berlinerstraße/B-street 647/B-house ,/O 63812/B-postcode Berlin/B-city
     """
-    _check_not_negative("n", n)
-    if not 0 <= noise <= 1:
-        raise WidemarginError(f"noise is a probability, but {noise} was given; choose it between 0 and 1")
+    check_number("n", n, Range(0), whole=True)
+    check_number("noise", noise, Range(0, most=1))
     rng = Random(seed)
     drawn = [_address(rng, noise) for _ in range(n)]
     return [tokens for tokens, _ in drawn], [labels for _, labels in drawn]
@@ -304,15 +305,14 @@ def matchings(
     >>> x[1].shape, y[1]
     ((4, 4, 12), (1, 2, 0, 3))
     """
-    _check_not_negative("n", n)
-    _check_not_negative("noise", noise)
+    check_number("n", n, Range(0), whole=True)
+    check_number("noise", noise, Range(0))
+    check_number("n_features", n_features, Range(1), whole=True)
     from scipy.optimize import linear_sum_assignment  # slow to import, and only needed here
 
     smallest, largest = size
     if not 1 <= smallest <= largest:
         raise WidemarginError(f"size is the fewest and the most nodes on a side, at least 1, but {size} was given")
-    if n_features < 1:
-        raise WidemarginError(f"an edge needs at least one feature, but n_features={n_features} was given")
     w = np.cos(np.arange(n_features))
     w /= np.linalg.norm(w)
     rng = np.random.default_rng(seed)
@@ -324,8 +324,3 @@ def matchings(
         graphs.append(x)
         gold.append(tuple(partners.tolist()))
     return graphs, gold
-
-
-def _check_not_negative(name: str, value: float) -> None:
-    if not value >= 0:
-        raise WidemarginError(f"{name} must not be negative, but {value} was given")

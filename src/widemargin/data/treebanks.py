@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
+from widemargin.core.checks import check_number
+from widemargin.core.header import Range
 from widemargin.core.sparse import boundaries
-from widemargin.errors import WidemarginError
 from widemargin.files.brackets import text_of
 from widemargin.files.conllu import NAMES
 from widemargin.text.columns import Column, Columns
@@ -119,11 +120,9 @@ def treebank(n: int, seed: int = 0, *, non_projective: float = 0.0, several_root
     >>> print([arc.head for arc in bank.arcs[0]], bank.trees[0])
     [2, 0, 4, 2, 2] (TOP (S (NP (PRP They)) (VP (VBP like) (NP (DT some) (NNS lawyers))) (. .)))
     """
-    if n < 0:
-        raise WidemarginError(f"n must not be negative, but {n} was given")
-    for name, value in (("non_projective", non_projective), ("several_roots", several_roots)):
-        if not 0 <= value <= 1:
-            raise WidemarginError(f"{name} is a share, but {value} was given; choose it between 0 and 1")
+    check_number("n", n, Range(0), whole=True)
+    check_number("non_projective", non_projective, Range(0, most=1))
+    check_number("several_roots", several_roots, Range(0, most=1))
     rng = Random(seed)
     drawn = [_sentence(rng, rng.random() < non_projective, rng.random() < several_roots) for _ in range(n)]
     arcs = [_arcs(top) for top in drawn]

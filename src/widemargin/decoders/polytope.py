@@ -66,22 +66,23 @@ def solve(given: Polytope, theta: FloatVector, *, whole: bool, limits: Limits | 
     possible = theta > -np.inf
     values, cut = np.where(possible, theta, 0.0), limits or Limits()
     scale = LARGEST / max(float(np.abs(values).max(initial=0.0)), TINY)
-    options: Any = {"mip_rel_gap": 0.0, "time_limit": cut.seconds, "node_limit": cut.nodes}
+    given_options = {"mip_rel_gap": 0.0, "time_limit": cut.seconds, "node_limit": cut.nodes}
+    options: Any = {name: value for name, value in given_options.items() if value is not None}
     result = milp(
         -scale * values,
         integrality=given.is_label if whole else None,
         bounds=Bounds(0.0, possible.astype(np.float64)),
         constraints=LinearConstraint(given.rows, given.right, given.right),
-        options={name: value for name, value in options.items() if value is not None},
+        options=options,
     )
     if result.status == INFEASIBLE:
         return Point(None, -np.inf)
     limited = (OUT_OF_TIME,) if cut.nodes is None else (OUT_OF_TIME, OTHER)
     if result.status not in (SOLVED, *limited):
         raise WidemarginError(f"HiGHS failed on the programme of a graph: {result.message}")
-    bound = -result.fun if not whole and result.status == SOLVED else result.mip_dual_bound
+    bound = result.fun if not whole and result.status == SOLVED else result.mip_dual_bound
     slack = TOLERANCE * given.n_items
     found = None if result.x is None else np.clip(result.x, 0.0, 1.0)
     if bound is None:
         return Point(found, np.inf)
-    return Point(found, ((float(bound) if not whole else -float(bound)) + slack) / scale)
+    return Point(found, (slack - float(bound)) / scale)

@@ -25,21 +25,12 @@ from widemargin._types import FloatVector, IntVector
 from widemargin.core import Penalty
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, drop_idle, largest
+from widemargin.core.evidence import Evidence
 from widemargin.core.problem import Problem
 from widemargin.core.products import inner, lookup_for
-from widemargin.core.solver import Solver, later, number, start_weights
+from widemargin.core.solver import Solver, number, start_weights
 from widemargin.solvers.blocks import SLIGHT, SPREAD, Room, gather, look, meet, new_room, room_for
-from widemargin.solvers.dual import (
-    Dual,
-    DualSolver,
-    DualState,
-    cached_blocks,
-    flaw_of_limits,
-    growing,
-    largest_scale,
-    limits,
-    new_cuts,
-)
+from widemargin.solvers.dual import Dual, cached_blocks, flaw_of_limits, growing, largest_scale, limits, new_cuts
 from widemargin.solvers.qp import pair_steps
 
 SLOWLY = 4  # epochs until there is one more sweep in each
@@ -48,17 +39,28 @@ TIGHTEST, LOOSEST = 1e-4, 1e4  # bounds of ρ
 
 
 @dataclass(slots=True)
-class ProximalState(DualState):
-    """The dual state, with w = S(z) instead of Σ αa; z, ρ, and the best bound."""
+class ProximalState:
+    """z, w = S(z), ρ, the working sets with their caps and ridges, and the best bound."""
 
-    z: FloatVector = later("n_weights")
-    rho: float = 0.0
+    w: FloatVector
+    z: FloatVector
+    rho: float
+    store: CutStore
+    cap: FloatVector
+    ridge: FloatVector
+    gap: FloatVector
     bound: float = 0.0
+    epochs: int = 0
 
     def flaw(self, problem: Problem) -> str:
         """A complaint if α exceeds the caps or ρ its bounds."""
         known = TIGHTEST <= self.rho <= LOOSEST or self.epochs == 0
         return flaw_of_limits(problem, self.cap, self.ridge, self.store.sets) if known else "has an impossible rho"
+
+    @property
+    def view(self) -> Dual:
+        """The state as kernels see it; ask for it again after the store has made room."""
+        return Dual(self.w, self.store.sets, self.cap, self.ridge, self.gap)
 
     def move(self, centre: FloatVector, s: FloatVector) -> None:
         """Make `centre` the centre, given s = Σ αa."""
@@ -121,7 +123,7 @@ def _sweep(blocks: IntVector, dual: Dual, z: FloatVector, rho: float, max_steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProximalPoint(DualSolver):
+class ProximalPoint(Solver):
     """The proximal point method, the default solver for the penalty l1.
 
     Parameters
@@ -138,19 +140,18 @@ class ProximalPoint(DualSolver):
     batch_size: int | None = number(None, least=1)
 
     penalties: ClassVar[tuple[Penalty, ...]] = ("l1",)
-    state: ClassVar[type[DualState]] = ProximalState
 
     def start(self, problem: Problem, w: FloatVector | None = None, cuts: Any = None) -> ProximalState:
         """The centre at `w`, and α = 0 or that of `cuts`."""
         cap, ridge = limits(problem)
         if cuts is not None and not isinstance(cuts, CutStore):
             w, cuts = cuts.w, None
-        store = problem.cut_store(products=True)
+        store = CutStore(problem.n_blocks, problem.cut_memory, products=True)
         if cuts is not None:
             store.adopt(cuts, problem.c > 0)
             store.scale(min(1.0, largest_scale(store, cap)))  # the C of the previous run may have been larger
         centre = np.zeros(problem.n_weights) if cuts is not None else start_weights(problem, w, None)
-        state = ProximalState(centre, store, cap, ridge, np.full(len(cap), np.inf), z=centre, rho=self.rho)
+        state = ProximalState(centre, centre, self.rho, store, cap, ridge, np.full(len(cap), np.inf))
         state.move(centre, store.combination(problem.n_weights))
         return state
 
@@ -175,10 +176,18 @@ class ProximalPoint(DualSolver):
         state.move(state.w, s)
         state.epochs += 1
 
+    def weights(self, state: ProximalState) -> FloatVector:
+        """The last point."""
+        return state.w
+
+    def warm_start(self, problem: Problem, state: ProximalState) -> CutStore:
+        """The working sets."""
+        return state.store
+
     def dual(self, problem: Problem, state: ProximalState) -> float:
         """The best bound so far."""
         return state.bound
 
-    def on_a_part(self) -> Solver | None:
-        """None: a step changes w by less than the change of Σ αa, which parts add up."""
-        return None
+    def evidence(self, problem: Problem, state: ProximalState) -> Evidence:
+        """The working sets."""
+        return problem.evidence(state.store)

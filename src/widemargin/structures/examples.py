@@ -182,7 +182,7 @@ class PartExamples:
 
 def slices(n_own: LongVector, most: int) -> list[slice]:
     """Runs of examples with about `most` own parts together; a larger example is a run by itself."""
-    if len(n_own) == 1:
+    if len(n_own) <= 1:  # no example at all is a run, too: outputs of nothing can then be joined
         return [slice(None)]
     done = np.cumsum(n_own)
     edges = np.flatnonzero(np.diff(done // most, prepend=-1, append=-1)).tolist()

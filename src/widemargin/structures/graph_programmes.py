@@ -93,7 +93,7 @@ class RelaxedGraphs(SolvedGraphs):
             if point is not None and point.mu is not None:
                 output[:n] = point.mu
                 there = point.mu > 0.0
-                output[n] = max(point.bound - theta[there] @ point.mu[there], 0.0)
+                output[n] = max(point.bound - float(theta[there] @ point.mu[there]), 0.0)
             elif n:
                 raise DataError("scores of −∞ forbid all outputs of a graph")
             write += n + 1

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from widemargin._types import FloatMatrix
+from widemargin._types import FloatMatrix, FloatVector, IntVector
 from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.tasks.base import Model
@@ -27,6 +27,14 @@ class Ranked(NamedTuple):
 
     score: float
     output: Any
+
+
+def rank_outputs(batch: IntVector, scores: FloatVector, outputs: Sequence[Any], n: int) -> list[list[Ranked]]:
+    """The outputs of each of n inputs with their scores; `batch` names the input of each output, best first."""
+    ranked: list[list[Ranked]] = [[] for _ in range(n)]
+    for i, score, output in zip(batch.tolist(), scores.tolist(), outputs, strict=True):
+        ranked[i].append(Ranked(score, output))
+    return ranked
 
 
 class SureSpan(NamedTuple):

@@ -19,6 +19,7 @@ from widemargin.tasks.answers import (
     Ranked,
     SureSpan,
     checked_k,
+    rank_outputs,
     together,
     weights_at,
 )
@@ -179,11 +180,8 @@ class TokenModel(Answers, Probable, Generic[E]):
         batch, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
         scores = examples.scores(weights, batch, codes)
         check_possible(batch, scores)
-        ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
         outputs = self.outputs(codes, boundaries(examples.lengths[batch]))
-        for i, score, output in zip(batch.tolist(), scores.tolist(), outputs, strict=True):
-            ranked[i].append(Ranked(score, output))
-        return ranked
+        return rank_outputs(batch, scores, outputs, examples.n_examples)
 
     def answers(
         self, X: Any, n_threads: int = 1, constraints: Constraints | None = None, *, best: int | None, confidence: bool

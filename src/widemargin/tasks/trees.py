@@ -37,7 +37,7 @@ from widemargin.text.columns import Columns
 
 TAGS = ("pos", "xpos", "upos", "label")
 """Columns that may hold the tags of a sentence, best first."""
-Judged: TypeAlias = Callable[[str, Callable[[], Any]], Any]
+Judge: TypeAlias = Callable[[str, Callable[[], Any]], Any]
 UNTAGGED = "fill it in, or train a parser with --tags predicted, which does that itself"
 
 
@@ -156,11 +156,11 @@ class TreeModel(HashedModel, Probable):
             for words, each in zip(columns.sequences("word"), found, strict=True)
         ]
 
-    def with_columns(self, X: Any, tags: str | None = None, judged: Judged = judge_alone) -> FilledColumns:
+    def with_columns(self, X: Any, tags: str | None = None, judge: Judge = judge_alone) -> FilledColumns:
         """Sentences with all columns that the model reads: tags are its own, or those `given` in `X`.
 
         Given tags must exist. Without a column `pos`, they come from another column of the format. `X` may be a piece
-        of a file; `judged` then decides once for the whole file (`RawText.judge_once`).
+        of a file; `judge` then decides once for the whole file (`RawText.judge_once`).
         """
         if isinstance(X, FilledColumns):
             return X
@@ -170,7 +170,7 @@ class TreeModel(HashedModel, Probable):
             return found  # without tokens, there may be no columns
         read = [name for name in self.columns_read if name not in (*found.predicted, "word")]
         if "pos" in read and "pos" not in columns:
-            pos = columns[judged("tags", partial(_tag_column, columns))]
+            pos = columns[judge("tags", partial(_tag_column, columns))]
             found = fill_columns(Columns({**columns.by_name, "pos": pos}, columns.indptr, columns.source), {})
         remedy = "leave out --tags given, and the model fills it in" if self.taggers else UNTAGGED
         for name in read:
@@ -178,7 +178,7 @@ class TreeModel(HashedModel, Probable):
             if name in self.filled:
                 check()
             else:
-                judged(f"the column {name}", check)  # blanks are an error only if the whole file has no value
+                judge(f"the column {name}", check)  # blanks are an error only if the whole file has no value
         return found
 
     def _description(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:

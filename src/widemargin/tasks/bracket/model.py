@@ -13,7 +13,7 @@ from widemargin._types import AnyArray, FloatMatrix, IntMatrix, IntVector
 from widemargin.core.header import Fields, flag, many, names, one_of, optional, text
 from widemargin.core.problem import in_shares
 from widemargin.core.stored import Stored
-from widemargin.tasks.answers import LEAST, Alternatives, Ranked, checked_k
+from widemargin.tasks.answers import LEAST, Alternatives, Ranked, checked_k, rank_outputs
 from widemargin.tasks.bracket.binary import FOLDS, Bracketing
 from widemargin.tasks.bracket.examples import BracketExamples, count_weights
 from widemargin.tasks.bracket.features import BracketHasher, columns_read, parse_bracket_templates
@@ -83,11 +83,7 @@ class Bracketer(TreeModel, Alternatives):
         examples = self.examples(columns)
         parts = in_shares(examples, lambda batch: examples.best(self.weights, batch, k), n_threads)
         batch, scores, nodes = (np.concatenate(each) for each in zip(*parts, strict=True))
-        ranked: list[list[Ranked]] = [[] for _ in range(examples.n_examples)]
-        trees = self.trees_of(nodes, columns, batch)
-        for i, score, tree in zip(batch.tolist(), scores.tolist(), trees, strict=True):
-            ranked[i].append(Ranked(score, tree))
-        return ranked
+        return rank_outputs(batch, scores, self.trees_of(nodes, columns, batch), examples.n_examples)
 
     def alternatives(self, X: Any, k: int, n_threads: int = 1) -> list[dict[str, Any]]:
         """Tokens, the best tree in brackets, and the `k` best with their scores."""
