@@ -23,6 +23,7 @@ PAGES = {
 }
 EXAMPLES = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
 SAYS = {
+    "adapters.md": "proven to be within",
     "answers.md": "expected calibration error",
     "bracketing.md": "(TOP (S (NP (PRP They))",
     "choosing.md": "perceptron",
@@ -32,6 +33,7 @@ SAYS = {
     "comparing.md": "predicts best",
     "coreference.md": "a local optimum after",
     "crfsuite.md": "Active features",
+    "graphs.md": "proven to be within",
     "latent.md": "[(1, 1), (0, None), (1, 0), (0, None)]",
     "motifs.md": "TGACGTCA [1]",
     "neural.md": "tensor([[ 0,  1,  0,  1],\n        [ 0,  1, -1, -1]])",

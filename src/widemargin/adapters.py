@@ -207,8 +207,5 @@ def minimise(
     problem = Problem(_Function(value_and_gradient, int(dims), float(least)), C=1.0 / scale, loss="hinge")
     stop = _Within(epochs=max_epochs, gap=1.0, eps=eps / scale)
     found = fit(problem, named_solver(solver), stop=stop)
-    values: dict[str, Any] = {
-        name: None if getattr(found, name) is None else scale * getattr(found, name) + least
-        for name in ("primal", "dual")
-    }
-    return replace(found, **values)
+    primal, dual = (None if each is None else scale * each + least for each in (found.primal, found.dual))
+    return replace(found, primal=primal, dual=dual)

@@ -59,6 +59,56 @@ def test_any_number_of_workers_gives_the_same_bits(tagger):
     assert alone.solution_.primal == expected.solution_.primal
 
 
+def count_extractions():
+    """From now on, count how often this process turns tokens into features; 0 so far."""
+    from widemargin.text.template_extractor import TemplateExtractor
+
+    if not hasattr(TemplateExtractor, "counted"):
+        for name in ("extend", "read"):
+            own = getattr(TemplateExtractor, name)
+
+            def counting(self, *given, own=own):
+                TemplateExtractor.counted += 1
+                return own(self, *given)
+
+            setattr(TemplateExtractor, name, counting)
+    TemplateExtractor.counted = 0
+
+
+def extractions():
+    from widemargin.text.template_extractor import TemplateExtractor
+
+    return TemplateExtractor.counted
+
+
+@pytest.mark.parametrize("name", ["DaskSequenceTagger", "DaskSegmenter"])
+def test_each_part_extracts_its_features_once(name, client):
+    """Its rows wait for the merged survey on the worker that made them, and nothing is left there in the end."""
+    estimator = getattr(widemargin.dask, name)(templates=["word", "suffix2"], tol=None, max_epochs=2)
+    estimator.client = client
+    client.run(count_extractions)
+    estimator.fit(X, Y, parts=4)
+    assert sum(client.run(extractions).values()) == 4
+    assert not any(client.run(lambda: len(widemargin.dask.worker._DRAFTS)).values())
+    again = getattr(widemargin.dask, name)(templates=["word", "suffix2"], tol=None, max_epochs=2)
+    again.client = client
+    # Without what was drafted, parts read their data once more and come to the same weights, bit for bit.
+    client.run(lambda: setattr(widemargin.dask.worker, "_DRAFTS", Forgetful()))
+    try:
+        again.fit(X, Y, parts=4)
+    finally:
+        client.run(lambda: setattr(widemargin.dask.worker, "_DRAFTS", {}))
+    assert again.solution_.w.tobytes() == estimator.solution_.w.tobytes()
+    assert sum(client.run(extractions).values()) == 3 * 4
+
+
+class Forgetful(dict):
+    """A dict that keeps nothing."""
+
+    def __setitem__(self, key, value):
+        pass
+
+
 def test_changes_of_w_are_not_kept(tagger):
     """Dask keeps the last messages about tasks, in the client and in the scheduler, which is in this process here.
 

@@ -315,7 +315,7 @@ def test_bounds_prove_the_optimum_of_exact_decoding(solver, loss):
     ("inference", "words"),
     [
         ("auto", None),
-        ("bounded", "2 of 3 graphs are decoded with bounds"),
+        ("bounded", "2 of 3 shapes of graphs are decoded with bounds"),
         ("relaxed", "of the relaxed problem, whose outputs may have fractions of labels"),
     ],
 )

@@ -15,13 +15,13 @@ from widemargin.cli.signals import SIGNALS
 from widemargin.core.examples import OnDisk
 from widemargin.core.solution import Epoch, Solution
 from widemargin.core.stop import Callback
-from widemargin.errors import WidemarginError
+from widemargin.errors import DataError, WidemarginError
 from widemargin.files.given import files_of, read_value
 from widemargin.report.curves import check_can_draw, plot_curves
 from widemargin.report.record import STOPPED, certificate, dev_score
 from widemargin.report.text import share
 from widemargin.tasks import Kind, Task, task
-from widemargin.tasks.base import Corpus, Model, Reading
+from widemargin.tasks.base import SIZES, Corpus, Model, Reading
 from widemargin.tasks.out_of_core import Stream, check_able, compile_stream
 from widemargin.tasks.parameters import Parameters
 from widemargin.tasks.training import Compiled, Data, train, train_path
@@ -72,7 +72,6 @@ class TrainOptions:
             raise WidemarginError("--checkpoint keeps one training run; give a single value of --C")
 
 
-COUNTED = ("sequences", "tokens")  # counts of data that are read in pieces
 MOST_ROUNDS = 8  # at most this many objectives are printed
 
 
@@ -97,11 +96,15 @@ class OutOfCore:
             check_able(kind)
         self.task, self.stream, self.n_bytes = task, Stream(path, reading, cache), 0
 
-    def beginning(self) -> Corpus:
+    def beginning(self, **own: Any) -> Corpus:
         """The first piece, as a sample of the data; empty for a pipe, which can be read only once."""
         if self.stream.source == "-":
-            return Corpus(None, None, {}, {}, None)
-        return next(self.stream.corpora(self.task))
+            return Corpus(None, None, own, {}, None)
+        first = next(self.stream.pieces(self.task, **own), None)
+        if first is None:
+            raise DataError(f"{self.stream.source} holds no data")
+        about = {name: each for name, each in first.corpus.about.items() if name != "width"}
+        return first.corpus._replace(about=about)
 
     def compile(self, parameters: Parameters, data: Data) -> Compiled[Any]:
         """Compile all data."""
@@ -156,7 +159,7 @@ def read_job(
     files = task.load_files()
     given = files.parameters(given)
     pieces = None if outside is None else outside(reading)
-    corpus = files.read(train_file, reading, {}, gold=True, **own) if pieces is None else pieces.beginning()
+    corpus = files.read(train_file, reading, {}, gold=True, **own) if pieces is None else pieces.beginning(**own)
     dev = None
     if dev_file is not None:
         if "label" in task.reads:
@@ -193,7 +196,8 @@ def run(name: str, options: dict[str, Any]) -> int | None:
         model.summary["data"] = job.train.about | job.train.size
     else:
         found = model.summary["data"]
-        job = job._replace(train=job.train._replace(about=found, size={what: found[what] for what in COUNTED}))
+        size = {what: found[what] for what in SIZES if what in found and what != "width"}
+        job = job._replace(train=job.train._replace(about=found, size=size))
     model.save(own.out)
     if own.curves is not None:
         plot_curves({str(job.parameters.solver): solution.trace}, own.curves, title=f"Training of {own.out}")

@@ -5,7 +5,7 @@ does not depend on how the batch is split, so callers may divide it among thread
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from widemargin.core.sparse import Rows
 from widemargin.errors import UnsupportedError
 
 MOST_PARTS = 20  # costs in units finer than 1/20 have too many different sums
+
+E = TypeVar("E")
 
 Outputs: TypeAlias = Any
 """Decoded outputs of a batch, in a form that only their structure reads."""
@@ -264,6 +266,12 @@ class OnDisk(Protocol):
     """Examples whose arrays are mapped files; solvers keep their cuts on disk, too."""
 
     pages: Pages
+
+
+def on_disk(examples: E, pages: Pages) -> E:
+    """These examples, whose arrays are mapped files."""
+    vars(examples)["pages"] = pages
+    return examples
 
 
 @runtime_checkable

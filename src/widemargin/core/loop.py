@@ -26,6 +26,7 @@ import numpy as np
 
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector
+from widemargin.core.asking import helpers
 from widemargin.core.certificate import Certificate, Certifier, Keeper, no_worse_than_zero
 from widemargin.core.checks import check_offers
 from widemargin.core.contents import Origin
@@ -243,7 +244,8 @@ def open_run(
     check(problem, solver)
     listening = interruption() if interrupted is None else nullcontext(interrupted)
     # No warnings about overflow: the certificate already says that such numbers prove nothing.
-    with listening as event, one_blas_thread(), np.errstate(all="ignore"):
+    pool = helpers(problem.examples, getattr(problem, "n_threads", 1))  # parts have no threads of their own
+    with listening as event, one_blas_thread(), np.errstate(all="ignore"), pool:
         run = Run(problem, solver, event, **options)
         problem.meter.watch = run.watch
         try:

@@ -180,8 +180,18 @@ class Pages:
         return (self.folder / first).exists() if self.digests is None else first in self.digests
 
     def rows(self, name: str) -> Rows:
-        """The rows that a `RowsFile` wrote."""
-        return Rows(*(self.vector(f"{name}.{part}", dtype) for part, dtype in PARTS.items()))
+        """The rows that a `RowsFile` wrote; their entries fit together."""
+        rows = Rows(*(self.vector(f"{name}.{part}", dtype) for part, dtype in PARTS.items()))
+        if len(rows.values) not in (0, len(rows.indices)):
+            raise ModelFileError(f"{self.folder / name}.values is damaged: not every entry has one")
+        self.check_boundaries(f"{name}.indptr", rows.indptr, len(rows.indices))
+        return rows
+
+    def boundaries(self, name: str, n: int) -> LongVector:
+        """The vector in a file, which leads from 0 up to n."""
+        indptr: LongVector = self.vector(name, np.int64)
+        self.check_boundaries(name, indptr, n)
+        return indptr
 
     def give_back(self) -> None:
         """Drop mapped pages from memory, portion by portion, until they are within the budget."""
@@ -199,18 +209,12 @@ class Pages:
             if begin < end:
                 each.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
-    def is_within(self, numbers: AnyArray, below: int) -> bool:
-        """Whether all numbers are from 0 up to, but not including, `below`."""
-        return all(0 <= part.min() <= part.max() < below for part in self._shares(numbers))
-
-    def are_boundaries(self, indptr: LongVector, n: int) -> bool:
-        """Whether a vector leads from 0 up to n."""
-        rising = all((part[1:] >= part[:-1]).all() for part in self._shares(indptr, overlap=1))
-        return len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == n and rising
-
-    def _shares(self, vector: AnyArray, overlap: int = 0) -> Iterator[AnyArray]:
-        for first in range(0, len(vector), SHARE):
-            yield vector[first : first + SHARE + overlap]
+    def check_boundaries(self, name: str, indptr: LongVector, n: int) -> None:
+        """Raise unless a vector leads from 0 up to n, because kernels do not check."""
+        shares = (indptr[first : first + SHARE + 1] for first in range(0, len(indptr), SHARE))
+        rising = all((share[1:] >= share[:-1]).all() for share in shares)
+        if not (len(indptr) and indptr[0] == 0 and indptr[-1] == n and rising):
+            raise ModelFileError(f"{self.folder / name} is damaged: it does not lead from 0 up to {n}")
 
 
 def _watch(pages: "ref[Pages]") -> None:

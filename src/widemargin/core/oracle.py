@@ -26,10 +26,11 @@ import numpy as np
 from widemargin._jit import now
 from widemargin._threads import run, shares
 from widemargin._types import FloatVector, IntVector
+from widemargin.core.asking import ask
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts, concatenate
 from widemargin.core.evidence import Ledger
-from widemargin.core.examples import Examples, Totals, Unreachable
+from widemargin.core.examples import Examples, OnDisk, Totals, Unreachable
 from widemargin.core.objective import BestCuts, Beyond, Margin, Objective
 from widemargin.core.products import inner
 from widemargin.core.sparse import absolute, add_rows, dots, take_rows
@@ -175,6 +176,8 @@ def summed_pass(problem: "Problem") -> SummedPass | None:
     examples, work = problem.weighted_examples, problem.examples.work
     if problem.objective.kind != "smooth" or work is None or not len(examples):
         return None
+    if isinstance(problem.examples, OnDisk):  # sums would need a copy of all features in memory
+        return None
     done = np.cumsum(work[examples])
     if not done[-1] > 0.0:  # nothing but empty sequences
         return None
@@ -194,6 +197,8 @@ Answer = Callable[[Examples, FloatVector, IntVector], Cuts]
 
 PLAIN = Margin(error_scale=0.0)
 BATCH_MICROSECONDS = 12000.0
+FEW = 64  # batches of this share of all examples hardly ever need more epochs than single examples
+PAIRS = 16  # with fewer examples, even batches of two need many more
 
 
 @dataclass(slots=True)
@@ -282,11 +287,14 @@ class Oracle:
         """How many examples may be decoded at one w late in training; solvers start with fewer.
 
         The size does not depend on the number of threads, so neither do the results. It is some milliseconds' worth of
-        decoding, to keep several threads busy; at most a sixteenth of all examples, since cuts go stale; and one if
-        decoding holds the interpreter lock anyway.
+        decoding, to keep several threads busy; at most a sixteenth of all examples, since cuts go stale. Where plain
+        Python decodes, it is a small share of all examples: calls are expected to cost more than fresh cuts save.
         """
         work = self.examples.work
-        if work is None or not len(work):
+        if work is None:
+            n = self.examples.n_examples
+            return max(n // FEW, 2 if n >= PAIRS else 1)
+        if not len(work):
             return 1
         return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 16)))
 
@@ -347,7 +355,6 @@ class Oracle:
     def _ask(self, answer: Answer, w: FloatVector, batch: IntVector) -> Cuts:
         self.meter.may_end(len(batch))
         begin = perf_counter()
-        parts = shares(batch, self.examples.work, self.n_threads)
-        cuts = concatenate(run([partial(answer, self.examples, w, part) for part in parts]))
+        cuts = concatenate(ask(answer, self.examples, w, batch, self.n_threads, self.meter.may_end))
         self.meter.count(len(batch), perf_counter() - begin)
         return cuts

@@ -17,16 +17,18 @@ at the optimum, so solvers without a dual of their own have a certificate, too.
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from widemargin._threads import run, shares
+from widemargin._threads import one_blas_thread, run, shares
 from widemargin._types import AnyArray, FloatVector, IntVector
 from widemargin.core import Loss, Penalty
 from widemargin.core import penalty as penalties
+from widemargin.core.asking import ask, helpers
 from widemargin.core.checks import check_declared, check_offers, checked_weights, choice, number
 from widemargin.core.cut_store import CutStore
 from widemargin.core.cuts import Cuts
@@ -309,4 +311,16 @@ def predict(examples: Examples, w: Any, n_threads: int = 1) -> list[Outputs]:
 
     `w` is a weight vector, or anything else that `examples.decode` accepts.
     """
-    return in_shares(examples, partial(examples.decode, w), n_threads)
+    return ask_all(_decoded, examples, w, n_threads)
+
+
+def ask_all(question: Callable[[Any, Any, IntVector], T], examples: Any, w: Any, n_threads: int = 1) -> list[T]:
+    """The answers of `question(examples, w, part)` for parts that together hold all examples (`core.asking`)."""
+    everything = np.arange(examples.n_examples, dtype=np.int32)
+    # Where plain Python decodes, products of the user's own may depend on BLAS's threads; worker processes have one.
+    with helpers(examples, n_threads), one_blas_thread() if examples.work is None else nullcontext():
+        return ask(question, examples, w, everything, n_threads)
+
+
+def _decoded(examples: Any, w: Any, batch: IntVector) -> Outputs:
+    return examples.decode(w, batch)

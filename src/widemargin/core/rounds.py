@@ -6,16 +6,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from widemargin._types import FloatVector
+from widemargin._types import FloatVector, IntVector
 from widemargin.core.checks import check_declared, choice, number
 from widemargin.core.examples import Examples, FirstCompletions, Outputs
 from widemargin.core.header import Place, many, row, whole
-from widemargin.core.problem import in_shares
+from widemargin.core.problem import ask_all
 from widemargin.core.solution import EPOCH, ROUND, Epoch, Round
 from widemargin.core.sparse import Rows
 from widemargin.core.stop import Stop
@@ -100,7 +99,11 @@ class Enough(Stop):
 
 def complete(latent: Any, w: FloatVector, n_threads: int = 1) -> Outputs:
     """The best completions of all examples at `w`."""
-    return _join(in_shares(latent, partial(latent.complete, w), n_threads))
+    return _join(ask_all(_completed, latent, w, n_threads))
+
+
+def _completed(latent: Any, w: FloatVector, batch: IntVector) -> Outputs:
+    return latent.complete(w, batch)
 
 
 def begin(latent: Any, init: Any, rng: np.random.Generator, n_threads: int = 1) -> Outputs:

@@ -8,6 +8,9 @@ import numpy as np
 from widemargin._jit import kernel
 from widemargin._types import AnyArray, BoolVector, FloatMatrix, FloatVector, IntVector, LongVector
 
+SHARE = 1 << 20
+"""How many entries are looked at together."""
+
 
 class Rows(NamedTuple):
     """Row r holds `values[indptr[r]:indptr[r + 1]]` at the columns `indices[indptr[r]:indptr[r + 1]]`.
@@ -325,10 +328,7 @@ def transpose(rows: Rows, width: int) -> Rows:
 
 def distinct_entries(rows: Rows, width: int) -> Rows:
     """The same rows, with distinct columns in each and no zeros."""
-    ascending = np.diff(rows.indices) > 0
-    starts = rows.indptr[1:-1]
-    ascending[starts[(starts > 0) & (starts < len(rows.indices))] - 1] = True
-    if ascending.all() and rows.values.all():
+    if _are_ascending(rows) and rows.values.all():
         return rows
     from scipy import sparse  # slow to import, and seldom needed
 
@@ -339,6 +339,23 @@ def distinct_entries(rows: Rows, width: int) -> Rows:
     return Rows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
 
 
+def _are_ascending(rows: Rows) -> bool:
+    """Whether the columns of each row ascend; a share at a time, since the rows may be larger than memory."""
+    for first in range(1, len(rows.indices), SHARE):
+        here = rows.indices[first - 1 : first + SHARE]
+        falls = np.flatnonzero(here[1:] <= here[:-1]) + first
+        if not np.array_equal(rows.indptr[np.searchsorted(rows.indptr, falls)], falls):  # in the middle of a row
+            return False
+    return True
+
+
+def of_width(matrix: Matrix, width: int) -> Matrix:
+    """The matrix with so many columns; others are left out."""
+    kept = matrix.rows.indices < width
+    return Matrix(matrix.rows if kept.all() else with_entries(matrix.rows, kept), width)
+
+
 def binary(rows: Rows) -> Rows:
     """The same rows, without values if all of them are 1."""
-    return rows._replace(values=np.empty(0)) if np.all(rows.values == 1.0) else rows
+    shares = (rows.values[first : first + SHARE] for first in range(0, len(rows.values), SHARE))
+    return rows._replace(values=np.empty(0)) if all((share == 1.0).all() for share in shares) else rows

@@ -59,13 +59,22 @@ class DaskCarrier:
     shared : what all parts share
     pieces : a piece of the data for each part, or a future of one
     patience : how many times as long as usual a part may take
+    near : for each piece the worker that has most of what its part is made of
     """
 
     def __init__(
-        self, client: Client, run: str, make: worker.Make, shared: Any, pieces: Sequence[Any], patience: float = 10.0
+        self,
+        client: Client,
+        run: str,
+        make: worker.Make,
+        shared: Any,
+        pieces: Sequence[Any],
+        patience: float = 10.0,
+        near: Sequence[str] = (),
     ) -> None:
         self.client, self.run, self.make, self.patience = client, run, make, patience
         self.n_parts, self._pieces, self._shared = len(pieces), list(pieces), shared
+        self._near = dict(enumerate(near))
         self._where: dict[int, str] = {}
         self._usual: dict[str, float] = {}  # seconds of a task, by its name
         self._suspects: set[str] = set()  # workers that were too slow, and have not answered since
@@ -149,18 +158,18 @@ class DaskCarrier:
         return f"{self._name}: {', '.join(at_work)}"
 
     def close(self) -> None:
-        """Free the parts, without waiting long for workers that do not answer."""
+        """Free the parts."""
         for each in self._telling:
             each.cancel()
         for slow in self._slow.values():
             slow.reply.cancel()
-        if self.client.status == "running":
-            parting = self.client.run(worker.forget, self.run, wait=False, on_error="ignore", asynchronous=True)
-            with suppress(OSError, *LOST):
-                start(self.client, parting).result(timeout=FAREWELL)
+        forget(self.client, self.run)
 
     def _place(self, parts: Mapping[int, Any], watch: Callable[[], None]) -> list[str]:
-        """Choose a worker for each part, the least loaded one that is not a suspect if possible; return all workers."""
+        """Choose a worker for each part, the least loaded one that is not a suspect if possible; return all workers.
+
+        At first, that is the worker near the part's piece, unless it has its fair share of parts already.
+        """
         while not (alive := addresses(self.client)):
             watch()
             sleep(TICK)
@@ -168,7 +177,14 @@ class DaskCarrier:
         for k, address in self._where.items():
             if address in load and k not in parts:
                 load[address] += 1
+        fair, near = -(-self.n_parts // len(alive)), {} if self._where else self._near
+        for k, address in near.items():
+            if load.get(address, fair) < fair:
+                self._where[k] = address
+                load[address] += 1
         for k in parts:
+            if k in near and k in self._where:
+                continue
             self._where[k] = min(alive, key=lambda address: (address in self._suspects, load[address], address))
             load[self._where[k]] += 1
         return alive
@@ -260,6 +276,14 @@ class DaskCarrier:
             slow.reply.cancel()
             with suppress(*LOST):
                 self.client.cancel([slow.reply.future])
+
+
+def forget(client: Client, run: str) -> None:
+    """Let workers free all that they hold for a run, without waiting long for those that do not answer."""
+    if client.status == "running":
+        parting = client.run(worker.forget, run, wait=False, on_error="ignore", asynchronous=True)
+        with suppress(OSError, *LOST):
+            start(client, parting).result(timeout=FAREWELL)
 
 
 class _Stopwatch:

@@ -22,7 +22,7 @@ from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback
 from widemargin.dask import worker
-from widemargin.dask.carrier import DaskCarrier
+from widemargin.dask.carrier import DaskCarrier, forget
 from widemargin.dask.cluster import check_versions, is_shared, results
 from widemargin.dask.data import pieces_of
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
@@ -106,10 +106,16 @@ def train(
 
 
 class Surveyed(NamedTuple):
-    """The pieces that have examples, with their numbers, and the survey of all of them."""
+    """The pieces that have examples, with their numbers, the survey of all of them, and the workers that made it.
+
+    `run` is the name of the run, and `view` how it sees the pieces.
+    """
 
     pieces: dict[int, Any]
     survey: Survey
+    where: list[str]
+    run: str
+    view: worker.View | None
 
 
 class Shown:
@@ -174,15 +180,15 @@ class Runs:
         plan = Plan.of(parameters)
         folder = self.folder / within
         folder.mkdir(parents=True, exist_ok=True)
-        compiled, about = compile_here(self.client, kind, parameters, found, dev, view)
-        shared = worker.Shared(kind, parameters, found.survey, view)
-        carrier = DaskCarrier(
-            self.client, uuid4().hex[:8], worker.own_piece, shared, list(found.pieces.values()), self.patience
-        )
+        drafts = found.run if found.view is view else ""
+        shared = worker.Shared(kind, parameters, found.survey, view, drafts, list(found.pieces))
+        pieces = list(found.pieces.values())
+        carrier = DaskCarrier(self.client, found.run, worker.own_piece, shared, pieces, self.patience, found.where)
         journal = Journal(folder, shared=is_shared(self.client, folder), seconds=self.checkpoint_seconds)
         team = Team(carrier, journal)
         options: dict[str, Any] = {"checkpoint": folder / RUN_FILE, "resume": self.resume} if self.keeps else {}
         try:
+            compiled, about = compile_here(self.client, kind, parameters, found, dev, view)
             team.start(lambda: None)
             if not sum(each.weight for each in team.about.values()):
                 raise DataError("no example has anything to learn from")
@@ -270,22 +276,28 @@ def survey_pieces(
     client: Client, kind: Kind, parameters: Any, pieces: dict[int, Any], view: worker.View | None = None
 ) -> Surveyed:
     """Survey the pieces on the workers, in a tree."""
+    run = uuid4().hex[:8]
 
     def submit(workers: list[str] | None) -> list[Future[Any]]:
         # Pieces travel with their tasks: Dask then repeats these by itself when a worker dies.
-        run = uuid4().hex[:8]
+        attempt = uuid4().hex[:8]
         options = {"workers": workers, "pure": False}
         found = [
-            client.submit(worker.survey, kind, parameters, piece, k, view, key=f"survey-{k}-{run}", **options)
+            client.submit(worker.survey, kind, parameters, piece, k, view, run, key=f"survey-{k}-{attempt}", **options)
             for k, piece in pieces.items()
         ]
-        there = [client.submit(worker.exists, each, **options) for each in found]
+        there = [client.submit(worker.where, each, **options) for each in found]
         return [*there, _reduce(found, partial(client.submit, worker.merge, **options))]
 
-    *there, survey = results(client, submit)
+    try:
+        *there, (survey, _) = results(client, submit)
+    except BaseException:
+        forget(client, run)
+        raise
     if survey is None:
         raise DataError("there are no examples to learn from")
-    return Surveyed({k: piece for (k, piece), each in zip(pieces.items(), there, strict=True) if each}, survey)
+    kept = {k: piece for (k, piece), each in zip(pieces.items(), there, strict=True) if each}
+    return Surveyed(kept, survey, [each for each in there if each], run, view)
 
 
 def compile_here(

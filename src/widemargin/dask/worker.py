@@ -5,10 +5,10 @@ missing. So Dask may run a task again, or on another worker, and no harm is done
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import get_worker
@@ -33,12 +33,17 @@ View = Callable[[Data], Data]
 
 @dataclass(frozen=True)
 class Shared:
-    """The same for all parts: the kind of model, its parameters, the survey of all data, and the run's view of them."""
+    """The same for all parts: the kind of model, its parameters, the survey of all data, and the run's view of them.
+
+    `drafts` is the run in which the pieces with these `numbers` were surveyed in the same view, if any.
+    """
 
     kind: Kind
     parameters: Parameters
     survey: Survey
     view: View | None = None
+    drafts: str = ""
+    numbers: Sequence[int] = ()
 
 
 @contextmanager
@@ -60,23 +65,38 @@ def viewed_data(piece: Any, number: int, view: View | None) -> Data:
         return data if view is None or not n_inputs(data.X) else view(data)
 
 
-def survey(kind: Kind, parameters: Parameters, piece: Any, number: int, view: View | None = None) -> Survey | None:
-    """The survey of a piece; None if it has no examples."""
+class Surveyed(NamedTuple):
+    """The survey of some pieces, None if they have no examples, and the address of the worker that made it."""
+
+    survey: Survey | None
+    where: str = ""
+
+
+def survey(
+    kind: Kind, parameters: Parameters, piece: Any, number: int, view: View | None = None, run: str = ""
+) -> Surveyed:
+    """The survey of a piece; what it has drafted stays here, for the part that is made of the piece."""
     data = viewed_data(piece, number, view)
     if not n_inputs(data.X):
-        return None
+        return Surveyed(None)
     with about(piece, number):
-        return kind.survey(parameters, data)
+        found: Survey = kind.survey(parameters, data)
+    if found.drafted is not None:
+        with _GATE:
+            _DRAFTS[run, number] = found.drafted, data.sample_weight
+    return Surveyed(replace(found, drafted=None), get_worker().address)
 
 
-def exists(found: Survey | None) -> bool:
-    """Whether a piece has examples."""
-    return found is not None
+def where(found: Surveyed) -> str:
+    """The worker that has surveyed a piece; none if the piece has no examples."""
+    return found.where
 
 
-def merge(one: Survey | None, two: Survey | None) -> Survey | None:
-    """The survey of two pieces, one after the other; None if neither has examples."""
-    return two if one is None else one if two is None else one.merged(two)
+def merge(one: Surveyed, two: Surveyed) -> Surveyed:
+    """The survey of two pieces, one after the other."""
+    if one.survey is None or two.survey is None:
+        return two if one.survey is None else one
+    return Surveyed(one.survey.merged(two.survey))
 
 
 def sample(piece: Any) -> tuple[Data, dict[str, Any]]:
@@ -88,10 +108,17 @@ def sample(piece: Any) -> tuple[Data, dict[str, Any]]:
 
 
 def own_piece(shared: Shared, piece: Any, number: int) -> Part:
-    """A part that compiles its own piece."""
-    data = viewed_data(piece, number, shared.view)
+    """A part that compiles its own piece: what its survey has drafted if that was here, else the data anew."""
+    found = shared.survey
+    key = shared.drafts, shared.numbers[number] if shared.drafts else number
+    with _GATE:
+        drafted, sample_weight = _DRAFTS.pop(key, (None, None))
+    if drafted is None:
+        data = viewed_data(piece, number, shared.view)
+    else:
+        data, found = Data(None, None, sample_weight), replace(found, drafted=drafted)
     with about(piece, number):
-        compiled = shared.kind.compile(shared.parameters, data, survey=shared.survey)
+        compiled = shared.kind.compile(shared.parameters, data, survey=found)
         if isinstance(compiled.examples, Latent):
             refuse_latent(type(compiled.examples).__name__)
         plan = plan_on_this_worker(shared.parameters)
@@ -115,6 +142,7 @@ class Host:
 
 
 _HOSTS: dict[tuple[str, int], Host] = {}
+_DRAFTS: dict[tuple[str, int], tuple[Any, Any]] = {}  # what surveys have drafted, and sample weights, by run and piece
 _TOLD: dict[str, tuple[int, Outcome]] = {}  # the number of rounds of each run, and the end of the last one
 _NEWS = threading.Condition()  # guards _TOLD, and wakes tasks that wait for it
 _GATE = threading.Lock()
@@ -167,6 +195,8 @@ def rebuild(run: str, number: int, make: Make, shared: Any, piece: Any, past: Pa
 async def forget(run: str) -> None:
     """Free the parts of a run; a coroutine, since Dask waits for the answer to anything else."""
     with _GATE:
-        for key in [key for key in _HOSTS if key[0] == run]:
-            del _HOSTS[key]
+        held: dict[tuple[str, int], Any]
+        for held in (_HOSTS, _DRAFTS):
+            for key in [key for key in held if key[0] == run]:
+                del held[key]
         _TOLD.pop(run, None)

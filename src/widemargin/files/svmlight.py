@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widemargin._types import LongVector
-from widemargin.core.sparse import Matrix, Rows, with_entries
+from widemargin.core.sparse import Matrix, Rows, of_width
 from widemargin.errors import DataError
 from widemargin.files.raw import RawText, shorten
 
@@ -47,9 +47,7 @@ class SvmlightData(NamedTuple):
 
     def matrix(self, width: int) -> Matrix:
         """The features as a matrix of this width; indices beyond it are left out."""
-        rows = self.rows
-        kept = rows.indices < width
-        return Matrix(rows if kept.all() else with_entries(rows, kept), width)
+        return of_width(Matrix(self.rows, self.width), width)
 
     def relabel(self, labels: Sequence[str]) -> str:
         """The text of the file with these labels, otherwise unchanged."""

@@ -13,6 +13,11 @@ Where blocks share all their weights and C is large, this is slow: steps on one 
 pace of the last epoch, the remaining epochs would take longer than solving the programme of all blocks at once in every
 round (`interior`), the solver switches to that. It does so with little data, or with few weights and a large C.
 
+**Costly oracles.** Where decoding an example takes a millisecond or more, calls count and sweeps do not. After each
+batch the solver sweeps over all cached cuts, until their gap is small beside the oracle's, so that the next call is
+made at weights that make the most of what is known. Only the first pass and one in every few visits all blocks; the
+others visit blocks by falling gap. All blocks are solved at once if sweeps do not keep up.
+
 Work is estimated, not timed: decoding takes the time that the structure states (`Examples.work`), and each non-zero of
 a cut takes a fixed time. A clock would make different choices in every run, but the same seed must give the same
 weights.
@@ -35,13 +40,15 @@ from widemargin.solvers.interior import MOST_OPERATIONS, Interior, n_operations
 
 MICROSECONDS_PER_ENTRY = 0.0025  # to read an entry of a cut and change w there
 MICROSECONDS_PER_CALL = 1000.0  # of a decoder that does not say how long it takes
+COSTLY = 1000.0  # µs: with decoders that take at least as long, few calls matter more than short epochs
+SETTLING, NEGLIGIBLE = 0.5, 0.1  # sweeps after a batch: shares of its decoding time, and of the oracle's gap
 MICROSECONDS_PER_BATCH, MICROSECONDS_PER_SWEEP = 200.0, 50.0  # overhead, whatever their size
 MICROSECONDS_PER_EPOCH = 2000.0  # overhead
+BEHIND = 0.3  # sweeps that leave a larger share of the oracle's gap do not keep up with costly calls
 STEPS_AT_ONCE = 75  # on the programme of all blocks in about six rounds; in more with many weights for few blocks
 MICROSECONDS_PER_STEP, OPERATIONS_PER_MICROSECOND = 200.0, 2500.0
 MOST_WEIGHTS_A_BLOCK = 8  # with more, blocks share few weights: ascent then needs new cuts rather than more steps
 EARLY = 8  # the first batches are smaller by this factor
-FEW = 64  # batches of this share of all examples hardly ever need more epochs than single examples
 FEW_NEW = 0.1  # with no larger share of new blocks, the gaps from the previous run stay true for longer
 CLOSE = 0.01  # ascent and interior points are compared by their time to this relative gap
 
@@ -105,13 +112,13 @@ class Ascent(DualSolver):
         state.epochs += 1
         return rise + gain, work + spent
 
-    def _sweep(self, state: AscentState, rng: np.random.Generator) -> tuple[float, float]:
+    def _sweep(self, state: AscentState, rng: np.random.Generator, *, all_of_them: bool = False) -> tuple[float, float]:
         """Make one sweep; return its gain and its work in µs."""
         blocks = np.flatnonzero(state.store.sets.size).astype(np.int32)
         if not len(blocks):
             return 0.0, 0.0
         state.sweeps += 1
-        if state.sweeps % self.period:
+        if state.sweeps % self.period and not all_of_them:
             blocks = self._holding_most(state.cached_gap, blocks)
         work = MICROSECONDS_PER_SWEEP + MICROSECONDS_PER_ENTRY * state.store.n_entries_of(blocks)
         view = state.view._replace(gap=state.cached_gap)
@@ -124,25 +131,43 @@ class Ascent(DualSolver):
         if not len(examples):  # of a part whose examples all have the weight 0
             return 0.0, 0.0
         state.passes += 1
-        if state.passes >= self.period or (state.passes > 0 and state.age <= self.period):
+        costly = is_costly(problem)
+        early = state.age < 1 if costly else state.age <= self.period
+        if state.passes >= self.period or (state.passes > 0 and early):
             state.passes = 0
         else:
             examples = np.sort(self._holding_most(gap, examples))
         gain, visited = 0.0, []
         size = self.batch_size or max(growing(problem, state.age), _worth_asking(problem, state.age))
         order = rng.permutation(examples)
+        if costly and state.epochs:
+            order = order[np.argsort(-gap[order], kind="stable")]
         for begin in range(0, len(order), size):
             batch = order[begin : begin + size]
             cuts = state.store.reserve(problem.cuts(state.w, batch))
             rise, _ = absorb(cuts, state.view, SLIGHT, SLIGHT, self.steps)
             gain += rise
             visited.append(cuts.block)
+            if costly:
+                gain += self._settle(state, rng, SETTLING * _decoding(problem, batch))
         new = np.isinf(state.cached_gap)
         state.cached_gap[new] = state.gap[new]
-        decoding = problem.examples.work
-        work = MICROSECONDS_PER_CALL * len(order) if decoding is None else float(decoding[order].sum())
-        work += MICROSECONDS_PER_ENTRY * state.store.n_entries_of(np.concatenate(visited))
+        work = _decoding(problem, order) + MICROSECONDS_PER_ENTRY * state.store.n_entries_of(np.concatenate(visited))
         return gain, work + MICROSECONDS_PER_BATCH * len(visited)
+
+    def _settle(self, state: AscentState, rng: np.random.Generator, most_work: float) -> float:
+        """Sweep until the cached gap is small beside that of the oracle, for at most this work in µs; return the gain.
+
+        So the next costly call is made at weights that make the most of the cuts that there are.
+        """
+        total, spent = 0.0, 0.0
+        for _ in range(self.most_sweeps):
+            gain, work = self._sweep(state, rng, all_of_them=True)
+            total, spent = total + gain, spent + work
+            cached = float(state.cached_gap[np.isfinite(state.cached_gap)].sum())
+            if spent >= most_work or cached < NEGLIGIBLE * float(state.gap[np.isfinite(state.gap)].sum()):
+                break
+        return total
 
     def _holding_most(self, gap: FloatVector, numbers: IntVector) -> IntVector:
         """The fewest of these blocks or examples that hold `share` of their gap, and all whose gap is unknown."""
@@ -237,6 +262,18 @@ def _choices(auto: Auto) -> tuple[Ascent, Interior]:
     return ascent, Interior(precision=auto.precision)
 
 
+def _decoding(problem: Problem, examples: IntVector) -> float:
+    """The estimated work in µs of decoding these examples."""
+    work = problem.examples.work
+    return MICROSECONDS_PER_CALL * len(examples) if work is None else float(work[examples].sum())
+
+
+def is_costly(problem: Problem) -> bool:
+    """Whether decoding an example takes a millisecond or more, or may do so for all that is known."""
+    work = problem.examples.work
+    return work is None or (len(work) > 0 and float(work.mean()) >= COSTLY)
+
+
 def _is_slow(problem: Problem, state: AutoState, rise: float, work: float) -> bool:
     """Whether ascent, at the pace of this epoch, would take longer than solving all blocks at once."""
     gap = float(state.gap[problem.c > 0].sum())
@@ -246,16 +283,18 @@ def _is_slow(problem: Problem, state: AutoState, rise: float, work: float) -> bo
     epochs_left = log(max(gap / max(close, SLIGHT), 1.0)) * gap / max(rise, SLIGHT * gap)
     step = MICROSECONDS_PER_STEP + n_operations(problem, state) / OPERATIONS_PER_MICROSECOND
     steps_at_once = STEPS_AT_ONCE * (1.0 + problem.n_weights / problem.n_blocks)
+    if is_costly(problem):
+        return float(state.cached_gap[np.isfinite(state.cached_gap)].sum()) > BEHIND * gap
     return steps_at_once * step < epochs_left * (MICROSECONDS_PER_EPOCH + work)
 
 
 def _worth_asking(problem: Problem, epochs: int) -> int:
     """The smallest batch worth asking for: one whose decoding takes as long as the overhead of a batch.
 
-    It is smaller at first, as in `growing`. If the decoding time is unknown, it is so small that no cut goes stale.
+    It is smaller at first, as in `growing`.
     """
     work = problem.examples.work
     if work is None:
-        return ceil(problem.examples.n_examples / FEW)
+        return problem.batch_size
     worth = MICROSECONDS_PER_BATCH / (1.0 if epochs >= MATURE else EARLY)
     return ceil(worth / max(float(work.mean()), SLIGHT)) if len(work) else 1

@@ -5,8 +5,10 @@
         def error(self, y, y_hat): ...          # Δ ≥ 0, and 0 for y itself
         def decode(self, x, w, y=None): ...     # argmax_ŷ ⟨w, φ(x, ŷ)⟩, plus error(y, ŷ) when the gold y is given
 
-That is all a solver needs. Two attributes are optional: `n_weights`, the length of w, by default taken from the
+That is all a solver needs. Some attributes are optional: `n_weights`, the length of w, by default taken from the
 features of the gold outputs; and `exact = False` for an approximate decoder, so that no gap is called proven.
+With several jobs decoding runs in as many processes, so the methods must depend on nothing but their arguments; with
+`releases_gil = True`, for a decoder that spends its time in code that releases the interpreter, it runs in threads.
 
 **Optional methods.** Position-wise slacks (`objectives.positions`) expect an output to be a sequence of positions whose
 error counts the wrong positions. A method `position_errors(y, y_hat)` may return the error of each position instead. An
@@ -63,7 +65,7 @@ class CustomStructure(Protocol):
 
 
 class CustomExamples:
-    """Training examples of a user's structure. Decoding holds the interpreter lock, so it runs on one thread.
+    """Training examples of a user's structure. Decoding holds the interpreter lock: only processes can share it.
 
     They are not made of parts (`structures.parts`), because the user's methods take whole outputs.
 
@@ -83,6 +85,7 @@ class CustomExamples:
         self.structure, self.X, self.y = structure, X, y
         self.n_examples = len(X)
         self.exact = bool(getattr(structure, "exact", True))
+        self.releases_gil = bool(getattr(structure, "releases_gil", False))
         gold = [_sparse(structure.features(x, output), f"example {i}") for i, (x, output) in enumerate(self._pairs())]
         self._gold = [vector for vector, _ in gold]
         largest = max((size for _, size in gold), default=0)
@@ -178,6 +181,7 @@ class _OfPairs:
     def __init__(self, structure: Any) -> None:
         self.structure = structure
         self.exact = bool(getattr(structure, "exact", True))
+        self.releases_gil = bool(getattr(structure, "releases_gil", False))
 
     def features(self, x: Any, y: Any) -> Any:
         return self.structure.features(x, *pair(y))

@@ -92,9 +92,9 @@ class Graphs(Flat):
 
     @property
     def about(self) -> str:
-        """How many graphs are decoded with bounds."""
+        """How many shapes are decoded with bounds; many graphs may have the same one."""
         n_bounded = int((np.diff(self.ways.net_at[1]) > 0).sum())
-        return f"{n_bounded} of {len(self.shapes)} graphs are decoded with bounds" if n_bounded else ""
+        return f"{n_bounded} of {len(self.shapes)} shapes of graphs are decoded with bounds" if n_bounded else ""
 
     def n_own(self, sizes: LongVector) -> LongVector:
         """The labels of nodes and the pairs of edges."""

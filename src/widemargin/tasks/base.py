@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     from widemargin.tasks.files import Reporter
 
 
-SIZES = ("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "mentions", "width")
+SIZES = (
+    *("sequences", "sentences", "tokens", "examples", "queries", "topics", "documents", "items", "mentions", "width"),
+    *("graphs", "nodes"),
+)
 
 DATA = record(
     {},
     {
         **dict.fromkeys(("label", "format", "unknown", "alternatives", "encoding"), text()),
         "columns": many(text()),
+        "widths": mapping(whole(at_least=0)),
         **dict.fromkeys(SIZES, whole(at_least=0)),
         **dict.fromkeys(("several", "keep_functions", "detected"), flag()),
     },

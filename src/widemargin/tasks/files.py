@@ -243,20 +243,29 @@ class Files(ABC):
     """The task's own options that only reading needs."""
 
     @abstractmethod
-    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
+    def read(self, path: Any, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """A file as the task takes it.
 
         Parameters
         ----------
-        path, reading : which file, and how
+        path, reading : which file, or which piece of one, and how
         about : facts about similar files, those of the training data
         gold : whether to read gold outputs, which must then be there
         own : the task's own options
         """
 
-    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any]) -> Iterator[Corpus]:
+    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any], **own: Any) -> Iterator[Piece]:
         """A file with its gold outputs, piece by piece, for training on more data than fit into memory."""
-        raise UnsupportedError(f"{path} holds data of a task that reads its files at once; leave out --out-of-core")
+        for raw in pieces(path, partial(self.cut, reading=reading)):
+            with counted_within(raw.source, raw.first):
+                corpus = self.read(raw, reading, about, gold=True, **own)
+            piece = Piece(corpus, raw.source, raw.first)
+            if not piece.is_empty:  # the last piece may hold only blank lines
+                yield piece
+
+    def cut(self, head: RawText, reading: Reading) -> Cut:
+        """How to cut a file that begins like this into pieces; raise if it cannot be done."""
+        raise UnsupportedError(f"{head.source} cannot be read in pieces; leave out --out-of-core")
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Turn the values of options into training parameters; drop options that are not parameters."""

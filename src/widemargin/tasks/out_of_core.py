@@ -3,9 +3,7 @@
 Data are read once, piece by piece. Each piece is compiled with features and labels numbered as they come, and its
 arrays are appended to files in a folder. At the end, features and labels are renumbered as if all data had come at
 once, and the files are mapped into memory (`core.mapped`). Training on them gives the same weights as training in
-memory, bit for bit. A kind of model that can do so has a class of `arrays`: `add` writes a piece, `settle` renumbers
-and returns the facts to store beside the files, as JSON and arrays, and `compiled` makes examples of what was written.
-Its `settings` name the parameters that the arrays depend on.
+memory, bit for bit. A kind of model that can do so has a class of arrays (`tasks.arrays.Arrays`).
 
 A temporary folder is removed as soon as its files are mapped: the system keeps their contents until training is over.
 A folder named by the user is a cache: the next run on the same files with the same features reads its arrays. An entry
@@ -43,7 +41,7 @@ from widemargin.core.stop import Callback
 from widemargin.core.stored import Stored
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
 from widemargin.tasks import Kind, Task, kind_of, kinds
-from widemargin.tasks.base import DATA, Corpus, Reading, counted_within
+from widemargin.tasks.base import DATA, Piece, Reading, counted_within
 from widemargin.tasks.parameters import Parameters
 from widemargin.tasks.training import Compiled, Data
 
@@ -52,7 +50,7 @@ LOG = logging.getLogger(__name__)
 HEADER = "arrays.wm"
 STRUCTURE, VERSION = "arrays", 2
 POSITIONS = 1 << 17
-"""The number of tokens in a piece, for data that do not come in files."""
+"""The number of tokens, or of entries of matrices, in a piece of data that do not come in files."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +78,17 @@ class Stream:
             return None
         return list(chain.from_iterable(map(_files, map(os.fspath, given))))
 
-    def corpora(self, task: Task) -> Iterator[Corpus]:
-        """The files, piece by piece; later files are read in the same way as the first."""
+    def pieces(self, task: Task, **own: Any) -> Iterator[Piece]:
+        """The files, piece by piece; later ones are read in the same way as the first. `own` are the task's options."""
         files, reading, about = task.load_files(), self.reading, dict[str, Any]()
         for path in self.paths() or ():
             first = None
-            for corpus in files.pieces(path, reading, about):
-                first = first or corpus
-                yield corpus
+            for piece in files.pieces(path, reading, about, **own):
+                first = first or piece.corpus
+                yield piece
             if first is not None and not about:
-                about = first.about
+                about = first.about.copy()
+                about.pop("width", None)  # the next file may be wider
                 if "label" in task.reads:
                     reading = reading._replace(label=reading.label or about["label"])
 
@@ -114,9 +113,10 @@ def check_able(kind: Kind) -> None:
 def compile_stream(parameters: Parameters, data: Data) -> Compiled[Any]:
     """Compile the `Stream` in `data.X` to arrays on disk."""
     stream: Stream = data.X
-    task, _, kind = kind_of(parameters)
+    task, name, kind = kind_of(parameters)
     check_able(kind)
-    write = partial(_write, task, kind, parameters, stream, data.told)
+    own = {name: True} if len(task.kinds) > 1 else {}
+    write = partial(_write, task, kind, own, parameters, stream, data.told)
     stored, compiled = _from_cache(kind, parameters, stream, data, write)
     found = {"data": stored.header["data"]}
     if "format" not in found["data"]:
@@ -169,24 +169,31 @@ def _publish(folder: Path, entry: Path, damaged: bool) -> None:
 
 
 def _write(
-    task: Task, kind: Kind, parameters: Parameters, stream: Stream, told: Sequence[Callback], folder: Path
+    task: Task,
+    kind: Kind,
+    own: dict[str, Any],
+    parameters: Parameters,
+    stream: Stream,
+    told: Sequence[Callback],
+    folder: Path,
 ) -> None:
     """Read all data, and write the arrays."""
     arrays = kind.arrays()(parameters, folder)
-    about, size = dict[str, Any](), {"sequences": 0}
+    about, size, n_examples = dict[str, Any](), dict[str, int](), 0
     if stream.paths() is None:
         for X, y in _batches(stream.source):
-            with _numbering(size["sequences"]):
+            with _numbering(n_examples):
                 arrays.add(Data(X, y))
-            size["sequences"] += len(X)
-            _tell(told, size["sequences"], folder)
-    for corpus in stream.corpora(task):
+            n_examples += len(X)
+            _tell(told, n_examples, folder)
+    for corpus, source, first in stream.pieces(task, **own):
         about = about or corpus.about
-        with counted_within(corpus.X.source, corpus.document.raw.first):
+        with counted_within(source, first):
             arrays.add(Data(corpus.X, corpus.y))
         size = {what: size.get(what, 0) + count for what, count in corpus.size.items()}
         _tell(told, next(iter(size.values())), folder)
     header, tensors = arrays.settle()
+    about |= {"width": header["width"]} if "width" in about else {}
     files = {each.name: [each.stat().st_size, digest_of(each)] for each in folder.iterdir()}
     facts = {"structure": STRUCTURE, "version": VERSION, "data": about | size, "files": files, **header}
     write_model(folder / HEADER, facts, tensors)
@@ -196,16 +203,16 @@ def _batches(source: Any) -> Iterator[tuple[list[Any], list[Any]]]:
     """Pairs (x, y) in pieces."""
     if isinstance(source, str | bytes | Mapping) or not isinstance(source, Iterable):
         raise DataError(f"files, or an iterable of pairs (x, y), are wanted, not {source!r:.60}")
-    X, y, n_positions = list[Any](), list[Any](), 0
+    X, y, size = list[Any](), list[Any](), 0
     for n, pair in enumerate(source):
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and hasattr(pair[0], "__len__")):
             raise DataError(f"example {n} must be a pair (x, y), not {pair!r:.60}")
         X.append(pair[0])
         y.append(pair[1])
-        n_positions += pair[0].shape[0] if hasattr(pair[0], "shape") else len(pair[0])
-        if n_positions >= POSITIONS:
+        size += pair[0].size if hasattr(pair[0], "size") else len(pair[0])
+        if size >= POSITIONS:
             yield X, y
-            X, y, n_positions = [], [], 0
+            X, y, size = [], [], 0
     if X:
         yield X, y
 

@@ -1,7 +1,7 @@
 """Labels, features and a few facts of all data, which must be known before any piece of them can be compiled.
 
 Each worker surveys its own piece; surveys are merged pair by pair. With the merged survey, a piece is compiled as if
-all data were there.
+all data were there: from what its survey has `drafted`, or, without that, from the data once more.
 """
 
 from collections import Counter
@@ -25,6 +25,8 @@ class Survey:
     labels: Counter[Any] = field(default_factory=Counter)
     features: list[FeatureCounts] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    drafted: Any = None
+    """The piece itself, if its features need not be extracted again to compile it; it stays with its worker."""
 
     def merged(self, other: Self) -> Self:
         """The survey of both pieces."""

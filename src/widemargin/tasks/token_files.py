@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from widemargin.errors import UnsupportedError, WidemarginError
 from widemargin.files.document import Document, label_column
 from widemargin.files.formats import FORMATS, guess
 from widemargin.files.jsonlines import LABEL_KEYS
-from widemargin.files.pieces import Cut, pieces
+from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source
 from widemargin.metrics import (
     Scores,
@@ -29,7 +28,7 @@ from widemargin.metrics import (
 from widemargin.report.evaluation import Evaluation, Table, by_support, overall, plain, score_table, spelt_f1
 from widemargin.report.text import share
 from widemargin.tasks.answers import AnswerLimits
-from widemargin.tasks.base import Corpus, Reading, Tally, counted_within
+from widemargin.tasks.base import Corpus, Reading, Tally
 from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.files import (
     Files,
@@ -133,13 +132,15 @@ class TokenFiles(Files):
         """A file of tokens with its column of labels."""
         return read_tokens(path, reading, about, gold=gold)
 
-    def pieces(self, path: str, reading: Reading, about: Mapping[str, Any]) -> Iterator[Corpus]:
-        """A file with its labels, piece by piece."""
-        for raw in pieces(path, partial(_cut, reading=reading)):
-            with counted_within(raw.source, raw.first):
-                corpus = self.read(raw, reading, about, gold=True)
-            if corpus.X.n_tokens:  # the last piece may hold only blank lines
-                yield corpus
+    def cut(self, head: RawText, reading: Reading) -> Cut:
+        """Cut between two sequences."""
+        found = cut_tokens(head, reading)
+        if found is None:
+            raise UnsupportedError(
+                f"{head.source} is {reading.format or guess(head)}, which cannot be read in pieces; convert it to "
+                "another format, or leave out --out-of-core"
+            )
+        return found
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Fill in default templates that use all lexicons and clusters; the user's own templates must use them too."""
@@ -168,16 +169,6 @@ class TokenFiles(Files):
     def lexicons_need_templates(self, given: Mapping[str, Any]) -> bool:
         """Whether lexicons have an effect only through templates."""
         return True
-
-
-def _cut(head: RawText, reading: Reading) -> Cut:
-    found = cut_tokens(head, reading)
-    if found is None:
-        raise UnsupportedError(
-            f"{head.source} is {reading.format or guess(head)}, which cannot be read in pieces; convert it to another "
-            "format, or leave out --out-of-core"
-        )
-    return found
 
 
 def read_tokens(

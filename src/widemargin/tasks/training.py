@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from widemargin._threads import count_threads
+from widemargin.core.asking import helpers
 from widemargin.core.examples import Examples, Latent, Outputs, count_unreachable
 from widemargin.core.loop import fit
 from widemargin.core.online import learn
@@ -105,7 +106,7 @@ def train(
     `warm` is the run to continue; it is replaced by this one.
     """
     plan = Plan.of(parameters)
-    with _compiled(compile_data, parameters, data) as (compiled, shown):
+    with _compiled(compile_data, parameters, data) as (compiled, shown), helpers(compiled.examples, plan.n_threads):
         if isinstance(compiled.examples, Latent):
             loop = _latent().latent_loop(compiled, parameters, None if warm is None else warm.model)
         else:
@@ -150,7 +151,7 @@ def train_path(
     Latent problems have local optima, so each value is trained by itself.
     """
     plan = Plan.of(parameters)
-    with _compiled(compile_data, parameters, data) as (compiled, shown):
+    with _compiled(compile_data, parameters, data) as (compiled, shown), helpers(compiled.examples, plan.n_threads):
         callbacks = [*shown, *callbacks]
         if isinstance(compiled.examples, Latent):
             loop = _latent().latent_loop(compiled, parameters)
@@ -188,17 +189,18 @@ def compare_solvers(
     plans = {name: Plan.of(replace(parameters, C=plan.C, solver=solver)) for name, solver in named.items()}
     size = {"labels": len(convex.labels), "weights": convex.examples.n_weights}
     scored = {} if convex.score is None else {"score": convex.metric}
-    return compare(
-        lambda name: plans[name].problem(convex.examples, convex.sample_weight),
-        {name: each.solver for name, each in plans.items()},
-        stop=plan.stop,
-        score=convex.score,
-        seed=plan.seed or 0,
-        callbacks=callbacks,
-        verbose=bool(parameters.verbose),
-        data={**(about or {}), **size, **scored},
-        settings={"C": plan.C, "jobs": parameters.n_jobs, **_task_parameters(parameters)},
-    )
+    with helpers(convex.examples, plan.n_threads):
+        return compare(
+            lambda name: plans[name].problem(convex.examples, convex.sample_weight),
+            {name: each.solver for name, each in plans.items()},
+            stop=plan.stop,
+            score=convex.score,
+            seed=plan.seed or 0,
+            callbacks=callbacks,
+            verbose=bool(parameters.verbose),
+            data={**(about or {}), **size, **scored},
+            settings={"C": plan.C, "jobs": parameters.n_jobs, **_task_parameters(parameters)},
+        )
 
 
 def _latent() -> Any:

@@ -8,8 +8,9 @@
 
 `fit` numbers the features of the training data by falling count, then by key (`text.alphabet.by_count`). For data in
 pieces, `extend` adds a piece and `settle` numbers the features of all pieces. For data on several machines, `survey`
-counts a share, and `adopt` takes the merged counts. All three ways give the same numbers. `transform` ignores features
-that are not in the training data.
+counts a share, and `adopt` takes the merged counts; `draft` keeps the rows of the share meanwhile, and `numbered` gives
+them their final numbers. All three ways give the same numbers. `transform` ignores features that are not in the
+training data.
 """
 
 from abc import ABC, abstractmethod
@@ -55,6 +56,22 @@ class Extended(NamedTuple):
 
     features: FeatureRows
     spell: Spell
+
+
+class Draft(NamedTuple):
+    """The features of a piece of the training data, numbered by alphabets of its own (none if numbers are fixed)."""
+
+    features: FeatureRows
+    alphabets: list[Alphabet]
+    spell: Spell
+
+    def counted(self) -> list[FeatureCounts]:
+        """The features and how often they occur, in groups."""
+        names, found = self.spell(self.alphabets) if self.alphabets else [], list[FeatureCounts]()
+        for alphabet, rows in zip(self.alphabets, self.features.groups, strict=False):
+            here, names = names[: alphabet.size], names[alphabet.size :]
+            found.append(FeatureCounts(alphabet.keys(), counts_of(rows, alphabet.size), here))
+        return found
 
 
 class LookedUp(Protocol):
@@ -120,9 +137,21 @@ class Extractor(ABC):
         """Number the features of each alphabet by their counts; return their numbers so far, in the new order."""
         return []
 
+    def draft(self, X: Any) -> Draft:
+        """The features of a piece of the training data, to be surveyed now and numbered later."""
+        return Draft(self.extend(X).features, [], _no_names)
+
+    def numbered(self, draft: Draft) -> FeatureRows:
+        """The features of a draft, which is used up, as they are numbered now; unknown ones are left out."""
+        if not self.alphabets:
+            return draft.features
+        pairs = zip(self.alphabets, draft.alphabets, strict=True)
+        numbers = [known.lookup(alphabet.keys()) for known, alphabet in pairs]
+        return FeatureRows(draft.features.indptr, *map(renumber, draft.features.groups, numbers))
+
     def survey(self, X: Any) -> list[FeatureCounts]:
         """The features of a part of the training data and how often they occur; none if they have no names."""
-        return []
+        return self.draft(X).counted()
 
     def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:  # noqa: B027 — fixed numbers stay
         """Number the features of the merged surveys of all shares; replaces `fit`."""
@@ -213,23 +242,17 @@ class NumberedFeatures(Extractor):
             self.indexes = [alphabet.reordered(order) for alphabet, order in zip(found, orders, strict=True)]
         return orders
 
-    def survey(self, X: Any) -> list[FeatureCounts]:
-        """The features of `X` and how often they occur, in groups; none if they are hashed."""
-        if self.hash_bits is not None:
-            return []
-        fresh, found = copy(self), list[FeatureCounts]()
+    def draft(self, X: Any) -> Draft:
+        """The features of a piece of the training data, numbered by alphabets of its own; none if they are hashed."""
+        fresh = copy(self)
         fresh.indexes = [self._new_index() for _ in self.indexes]
         features, spell = fresh.extend(X)
-        names = spell(fresh.alphabets)
-        for alphabet, rows in zip(fresh.alphabets, features.groups, strict=True):
-            here, names = names[: alphabet.size], names[alphabet.size :]
-            found.append(FeatureCounts(alphabet.keys(), counts_of(rows, alphabet.size), here))
-        return found
+        return Draft(features, fresh.alphabets, spell)
 
     def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features of a survey of all data; replaces `fit`."""
         if vocabularies:
-            self._take([each.numbered(self.min_count) for each in vocabularies])
+            self._take(vocabularies, [by_count(each.keys, each.counts, self.min_count) for each in vocabularies])
 
     def grown(self, X: Any, min_count: int) -> Self:
         """An extractor of these features and of those that occur at least `min_count` times in `X`."""
@@ -241,7 +264,7 @@ class NumberedFeatures(Extractor):
             here, names = names[: alphabet.size], names[alphabet.size :]
             none = np.zeros(alphabet.size, dtype=np.int64)
             known.append(FeatureCounts(alphabet.keys(), none, here).merged(each))
-        grown._take(known)
+        grown._take(known, [np.arange(len(each.keys)) for each in known])
         return grown
 
     def keep(self, used: BoolVector) -> Self | None:
@@ -253,11 +276,11 @@ class NumberedFeatures(Extractor):
         kept.indexes = [each.reordered(np.flatnonzero(part)) for each, part in zip(found, parts, strict=True)]
         return kept
 
-    def _take(self, vocabularies: Sequence[FeatureCounts]) -> None:
-        """Take these features, numbered in this order."""
-        alphabets = [Alphabet(each.keys) for each in vocabularies]
+    def _take(self, vocabularies: Sequence[FeatureCounts], orders: Sequence[LongVector]) -> None:
+        """Take these features, numbered in these orders; their names are listed when somebody asks for them."""
+        alphabets = [Alphabet(each.keys[order]) for each, order in zip(vocabularies, orders, strict=True)]
         self.indexes = [*alphabets]
-        self._spell = ListedNames(alphabets, partial(_all_names, vocabularies))
+        self._spell = ListedNames(alphabets, partial(_all_names, vocabularies, orders))
 
     def _new_index(self) -> FeatureIndex:
         return Alphabet() if self.hash_bits is None else HashedIndex(self.hash_bits)
@@ -298,8 +321,8 @@ def _no_names(alphabets: Sequence[Alphabet]) -> list[str]:
     return []
 
 
-def _all_names(vocabularies: Sequence[FeatureCounts]) -> list[str]:
-    return [name for vocabulary in vocabularies for name in vocabulary.names]
+def _all_names(vocabularies: Sequence[FeatureCounts], orders: Sequence[LongVector]) -> list[str]:
+    return [each.names[k] for each, order in zip(vocabularies, orders, strict=True) for k in order.tolist()]
 
 
 def counts_of(rows: Rows, size: int) -> LongVector:

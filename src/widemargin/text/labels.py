@@ -80,6 +80,15 @@ def _labels_of(counts: Sequence[tuple[Cell, int]], known: Sequence[Any]) -> list
     return join_labels(known, by_frequency(found))
 
 
+def places_of(found: Sequence[Any], labels: Sequence[Any]) -> IntVector:
+    """The numbers that the `found` labels have in `labels`."""
+    number = {label: k for k, label in enumerate(labels)}
+    for label in found:
+        if label not in number:
+            raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
+    return np.array([number[label] for label in found], dtype=np.int32)
+
+
 def join_labels(known: Sequence[Any], more: Iterable[Any]) -> list[Any]:
     """The known labels, followed by the new ones.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._types import AnyArray, BoolVector, IntVector
+from widemargin._types import AnyArray, BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.header import whole
 from widemargin.core.sparse import Matrix, Rows, binary, boundaries, distinct_entries, with_entries
 from widemargin.core.stored import Stored
@@ -139,24 +139,46 @@ def as_matrix(X: Any, width: int | None = None) -> Matrix:
     return Matrix(_rows(joined), int(joined.shape[1]))
 
 
+class Scales:
+    """The largest entry of each column of a matrix, which may come in pieces."""
+
+    def __init__(self) -> None:
+        self.columns: LongVector = np.empty(0, dtype=np.int64)
+        self.sizes: FloatVector = np.empty(0)
+
+    def add(self, rows: Rows) -> None:
+        """Look at more rows."""
+        values = np.abs(rows.values) if len(rows.values) else np.ones(len(rows.indices))
+        found = np.concatenate([self.columns, rows.indices]), np.concatenate([self.sizes, values])
+        self.columns, places = np.unique(found[0], return_inverse=True)
+        self.sizes = np.zeros(len(self.columns))
+        np.maximum.at(self.sizes, places, found[1])
+
+    def warn(self) -> None:
+        """Warn of columns whose largest entries are far larger or smaller than those of the other columns."""
+        columns, sizes = self.columns, self.sizes
+        if not len(sizes):
+            return
+        usual = np.sort(sizes)[(len(sizes) - 1) // 2]
+        far = np.maximum(sizes / usual, usual / sizes)
+        worst = [k for k in np.argsort(-far, kind="stable").tolist() if far[k] > FAR]
+        if worst:
+            named = ", ".join(f"column {columns[k]} with entries up to {sizes[k]:.2g}" for k in worst[:SHOWN])
+            more = f" and {len(worst) - SHOWN} more" if len(worst) > SHOWN else ""
+            warnings.warn(
+                f"features have very different scales: {named}{more}, where others have entries up to {usual:.2g}; "
+                "small ones hardly count, and training is slow. Scale them first, with scikit-learn's StandardScaler "
+                "say",
+                stacklevel=3,
+            )
+
+
 def warn_of_scales(rows: Rows) -> None:
-    """Warn of columns whose largest entries are far larger or smaller than those of the other columns."""
-    if not len(rows.values):  # all entries are 1
-        return
-    columns, places = np.unique(rows.indices, return_inverse=True)
-    sizes = np.zeros(len(columns))
-    np.maximum.at(sizes, places, np.abs(rows.values))
-    usual = np.sort(sizes)[(len(sizes) - 1) // 2]
-    far = np.maximum(sizes / usual, usual / sizes)
-    worst = [k for k in np.argsort(-far, kind="stable").tolist() if far[k] > FAR]
-    if worst:
-        named = ", ".join(f"column {columns[k]} with entries up to {sizes[k]:.2g}" for k in worst[:SHOWN])
-        more = f" and {len(worst) - SHOWN} more" if len(worst) > SHOWN else ""
-        warnings.warn(
-            f"features have very different scales: {named}{more}, where others have entries up to {usual:.2g}; "
-            "small ones hardly count, and training is slow. Scale them first, with scikit-learn's StandardScaler say",
-            stacklevel=2,
-        )
+    """Warn of columns of a whole matrix whose scales are far from those of the others."""
+    if len(rows.values):  # otherwise all entries are 1
+        scales = Scales()
+        scales.add(rows)
+        scales.warn()
 
 
 def in_shares(X: Any) -> Iterator[Any]:

@@ -62,6 +62,22 @@ def test_score_is_the_share_of_right_labels(labeler):
     assert evaluation.results["edges_right"] == pytest.approx(np.mean(both))
 
 
+@pytest.mark.parametrize("inference", ["bounded", "exact", "relaxed"])
+def test_ways_to_decode_prove_the_same_optimum(inference):
+    """Of whole labels; relaxed outputs are more, so that their objective is no smaller."""
+    rng = np.random.default_rng(5)
+    X = [grid(rng.normal(size=(3, 3, 2)))[:2] for _ in range(6)]
+    y = [(nodes[:, 0] + 0.5 * rng.normal(size=9) > 0).astype(int) for nodes, _ in X]
+    options = {"C": 0.1, "loss": "hinge", "tol": 1e-3, "max_epochs": 300}
+    best = GraphLabeler(**options).fit(X, y)
+    found = GraphLabeler(inference=inference, **options).fit(X, y)
+    assert found.solution_.primal >= best.solution_.dual * (1 - 1e-6)
+    if inference != "relaxed":
+        assert found.solution_.dual <= best.solution_.primal * (1 + 1e-6)
+        assert found.solution_.gap < 0.05
+    assert found.score(X, y) > 0.8
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"pairs": "potts"}, {"n_states": 2, "max_rounds": 2}, {"inference": "bounded"}]
 )
@@ -187,3 +203,12 @@ def test_equal_shapes_are_kept_once():
     structure = compile_graphs(GraphLabeler(), Data(X, y)).examples.structure
     assert isinstance(structure, ExactGraphs)
     assert len(structure.shapes) == 2
+
+
+def test_certificates_tell_how_graphs_were_decoded():
+    rng = np.random.default_rng(0)
+    X = [grid(rng.normal(size=(2, 3, 2)))[:2], *[grid(rng.normal(size=(20, 20, 2)))[:2]] * 2]
+    y = [rng.integers(9, size=len(x[0])) for x in X]
+    both = GraphLabeler(max_epochs=1).fit(X, y).solution_
+    assert "1 of 2 shapes of graphs are decoded with bounds" in str(both)
+    assert "bounds" not in str(GraphLabeler(max_epochs=1).fit(X[:1], y[:1]).solution_)

@@ -40,6 +40,7 @@ def model(tmp_path_factory):
         ({"nodes": []}, "has no nodes"),
         ({"nodes": [[1.0, 2.0], [1.0]]}, '"nodes": row 1 has 1 numbers, but row 0 has 2'),
         ({"nodes": [[1.0, "x"], [1.0, 2.0]]}, r'"nodes": row 0 is \[1.0, "x"\], not a list of numbers'),
+        ({"nodes": [[10**400, 1.0], [1.0, 2.0]]}, "node features must be a matrix of numbers"),
         ({"nodes": [[1.0], [1.0]]}, "nodes have 1 features, where others have 2"),
         ({"edges": [[0, 2]]}, "edge 0 joins 0 and 2, but the nodes are 0 … 1"),
         ({"edges": {"0": 1}}, r'"edges" is \{"0": 1\} where a list is wanted'),

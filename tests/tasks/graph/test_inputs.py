@@ -20,6 +20,7 @@ TYPED = {"nodes": {"a": NODES, "b": np.eye(2)}, "edges": {("a", "b"): [(0, 1)]}}
     [
         (3, r"graph 1 must be \(node features, edges\) or \(node features, edges, edge features\), not 3"),
         ((NODES,), "graph 1 must be"),
+        (np.ones((2, 3, 4)), r"not an array of the shape \(2, 3, 4\); widemargin.graphs.grid makes graphs of pictures"),
         ((NODES, [(0, 3)]), "graph 1: edge 0 joins 0 and 3, but the nodes are 0 … 2"),
         ((NODES, [(0, 1), (-1, 2)]), "graph 1: edge 1 joins -1 and 2, but the nodes are 0 … 2"),
         ((NODES, [(0, 1), (2, 2)]), "graph 1: edge 1 joins the node 2 with itself"),
@@ -75,8 +76,8 @@ def test_what_is_wrong_with_labels(y, message):
     ("options", "message"),
     [
         ({"pairs": "attractive"}, "pairs must be 'auto', .* or 'potts', not 'attractive'"),
-        ({"inference": "best"}, "inference must be 'auto' or 'bounded', not 'best'"),
-        ({"n_states": 0}, "n_states must be a whole number from 1 to 2000, not 0"),
+        ({"inference": "best"}, "inference must be 'auto', .* or 'relaxed', not 'best'"),
+        ({"n_states": 0}, "n_states must be a whole number .* 2000, not 0"),
         ({"hidden_types": {"t": 0}}, r"hidden_types\['t'\] must be a whole number from 1 to 2000, not 0"),
         ({"hidden_types": {"t": 2}}, "hidden_types names 't'; the types of nodes are ''"),
         ({"symmetric": [0]}, "symmetric holds 0; edges have the columns 0 … -1"),

@@ -71,6 +71,18 @@ def _classes_estimator() -> type[Any]:
     return LinearClassifier
 
 
+def _classes_arrays() -> type[Any]:
+    from widemargin.tasks.classify.out_of_core import ClassArrays
+
+    return ClassArrays
+
+
+def _sets_arrays() -> type[Any]:
+    from widemargin.tasks.classify.out_of_core import SetArrays
+
+    return SetArrays
+
+
 def _sets_model() -> type[Any]:
     from widemargin.tasks.classify.model import MultilabelModel
 
@@ -91,8 +103,12 @@ def _files() -> Any:
 
 TASK = Task(
     {
-        "classes": Kind("LinearClassifier", ClassifierParameters, _classes_model, _classes_estimator),
-        "multilabel": Kind("MultilabelClassifier", MultilabelParameters, _sets_model, _sets_estimator),
+        "classes": Kind(
+            "LinearClassifier", ClassifierParameters, _classes_model, _classes_estimator, arrays=_classes_arrays
+        ),
+        "multilabel": Kind(
+            "MultilabelClassifier", MultilabelParameters, _sets_model, _sets_estimator, arrays=_sets_arrays
+        ),
     },
     does="Learn to classify the examples of svmlight files.\n\nA line holds labels and index:value pairs. If any line "
     "has several labels, separated by commas, the model predicts sets of labels.",

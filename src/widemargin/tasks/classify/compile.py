@@ -10,8 +10,10 @@ import numpy as np
 
 from widemargin._types import AnyArray, FloatVector, IntMatrix, IntVector
 from widemargin.core.checks import checked_weights
+from widemargin.core.examples import on_disk
+from widemargin.core.mapped import Pages
 from widemargin.core.solution import Solution
-from widemargin.core.sparse import Matrix, Rows, binary, take_rows
+from widemargin.core.sparse import Matrix, Rows, binary, of_width, take_rows
 from widemargin.errors import DataError
 from widemargin.structures.label_rows import LabelRows
 from widemargin.tasks.classify import ClassifierParameters, LinearParameters, MultilabelParameters
@@ -19,7 +21,7 @@ from widemargin.tasks.classify.examples import ClassExamples, MultilabelExamples
 from widemargin.tasks.classify.model import Classifier, LinearModel, MultilabelModel
 from widemargin.tasks.survey import Survey, widened
 from widemargin.tasks.training import Compiled, Data, score_of_outputs
-from widemargin.text.labels import cost_matrix, fixed_labels, join_labels, label_weights, values_by_label
+from widemargin.text.labels import cost_matrix, fixed_labels, join_labels, label_weights, places_of, values_by_label
 from widemargin.text.matrices import MatrixExtractor, as_matrix, warn_of_scales
 
 if TYPE_CHECKING:
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=LinearModel)
 
+MIXED = "labels must be all strings or all whole numbers, and there must be at least one"
+
 
 def survey_classes(parameters: ClassifierParameters, data: Data) -> Survey:
     """The classes of a piece of the data and their weights, and the number of features."""
     X, (labels, gold) = as_matrix(data.X), class_numbers(data.y)
-    _check_lengths(X.rows, gold)
+    check_lengths(X.rows, gold)
     weights = np.bincount(gold, checked_weights(data.sample_weight, len(gold)), len(labels)).tolist()
     facts = {"size": {"width": X.width}, "weights of labels": Counter(dict(zip(labels, weights, strict=True)))}
     return Survey(Counter(dict(zip(labels, np.bincount(gold).tolist(), strict=True))), facts=facts | _kind_of(labels))
@@ -40,7 +44,7 @@ def survey_classes(parameters: ClassifierParameters, data: Data) -> Survey:
 def survey_sets(parameters: MultilabelParameters, data: Data) -> Survey:
     """The labels of a piece of the data, and the number of features."""
     X, (labels, gold) = as_matrix(data.X), indicators(data.y)
-    _check_lengths(X.rows, gold)
+    check_lengths(X.rows, gold)
     return Survey(facts={"size": {"width": X.width}, "labels": frozenset(labels), **_kind_of(labels)})
 
 
@@ -69,13 +73,27 @@ def compile_classes(
     if after is not None:
         labels = _labels_after(after, labels, class_numbers(y)[0])
     known, gold = class_numbers(y, None if labels is None else list(labels))
-    if len(known) < 2:
-        raise DataError(f"there is only one class, {known[0]!r}; at least two are needed to tell them apart")
-    dev, number = data.dev, {label: code for code, label in enumerate(known)}
+    warn_of_scales(X.rows)
+    return assemble_classes(parameters, known, X, gold, data.dev, weight)
+
+
+def assemble_classes(
+    parameters: ClassifierParameters,
+    labels: list[Any],
+    X: Matrix,
+    gold: IntVector,
+    dev: tuple[Any, Any] | None,
+    weight: Any,
+    pages: Pages | None = None,
+) -> Compiled[Classifier]:
+    """The examples with their development score, and how to make a model; arrays may be mapped files."""
+    if len(labels) < 2:
+        raise DataError(f"there is only one class, {labels[0]!r}; at least two are needed to tell them apart")
+    number = {label: code for code, label in enumerate(labels)}
     if dev is not None:
         dev = dev[0], np.array([number.get(label, -1) for label in np.asarray(dev[1]).tolist()], dtype=np.int32)
-    costs = cost_matrix(parameters.costs, known)
-    return _compile(parameters, Classifier, ClassExamples, known, X, gold, costs, dev, weight)
+    costs = cost_matrix(parameters.costs, labels)
+    return _compile(parameters, Classifier, ClassExamples, labels, X, gold, costs, dev, weight, pages)
 
 
 def compile_sets(
@@ -94,9 +112,23 @@ def compile_sets(
     if after is not None:
         labels = _labels_after(after, labels, listed_labels(data.y))
     known, gold = indicators(data.y, None if labels is None else list(labels))
-    kind, costs = multilabel_kind(len(known), pairwise=parameters.pairwise), set_costs(parameters.costs, known)
-    dev = None if data.dev is None else (data.dev[0], indicators(data.dev[1], known)[1])
-    return _compile(parameters, MultilabelModel, kind, known, X, gold, costs, dev, data.sample_weight)
+    warn_of_scales(X.rows)
+    return assemble_sets(parameters, known, X, gold, data.dev, data.sample_weight)
+
+
+def assemble_sets(
+    parameters: MultilabelParameters,
+    labels: list[Any],
+    X: Matrix,
+    gold: IntMatrix,
+    dev: tuple[Any, Any] | None,
+    weight: Any,
+    pages: Pages | None = None,
+) -> Compiled[MultilabelModel]:
+    """As `assemble_classes`, for sets of labels."""
+    kind, costs = multilabel_kind(len(labels), pairwise=parameters.pairwise), set_costs(parameters.costs, labels)
+    dev = None if dev is None else (dev[0], indicators(dev[1], labels)[1])
+    return _compile(parameters, MultilabelModel, kind, labels, X, gold, costs, dev, weight, pages)
 
 
 def _compile(
@@ -109,14 +141,18 @@ def _compile(
     costs: AnyArray | None,
     dev: tuple[Any, AnyArray] | None,
     sample_weight: Any,
+    pages: Pages | None,
 ) -> Compiled[M]:
     """The examples with their development score, and how to make a model; gold in `dev` is encoded like outputs."""
-    _check_lengths(X.rows, gold)
+    check_lengths(X.rows, gold)
     intercept, extractor, score = _intercept(parameters), MatrixExtractor(X.width), None
-    warn_of_scales(X.rows)
     examples = kind(binary(X.rows), X.width, len(labels), gold, costs=costs, intercept=intercept)
+    if pages is not None:
+        on_disk(examples, pages)
     if dev is not None:
-        found = kind(extractor.rows(dev[0]), X.width, len(labels), intercept=intercept)
+        # Rows of a file may have columns that no training example has.
+        X_dev = of_width(dev[0], X.width) if isinstance(dev[0], Matrix) else dev[0]
+        found = kind(extractor.rows(X_dev), X.width, len(labels), intercept=intercept)
         score = score_of_outputs(found, parameters.n_jobs, partial(_f1 if model.several else _accuracy, dev[1]))
     return Compiled(
         examples,
@@ -218,7 +254,8 @@ def merge_equal_examples(X: Matrix, y: Any, sample_weight: Any) -> tuple[Matrix,
     return Matrix(take_rows(rows, distinct), X.width), labels[distinct], np.add.reduceat(weight[order], first)
 
 
-def _check_lengths(features: Rows, gold: IntVector | IntMatrix) -> None:
+def check_lengths(features: Rows, gold: AnyArray) -> None:
+    """Raise unless each row has a gold output."""
     if len(features.indptr) - 1 != len(gold):
         raise DataError(f"X has {len(features.indptr) - 1} rows, but y has {len(gold)}")
 
@@ -238,7 +275,7 @@ def class_numbers(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], I
     found = distinct.tolist()
     if labels is None:
         return found, numbers.astype(np.int32)
-    return labels, _numbers_of(found, labels)[numbers]
+    return labels, places_of(found, labels)[numbers]
 
 
 def indicators(y: Any, labels: list[Any] | None = None) -> tuple[list[Any], IntMatrix]:
@@ -281,17 +318,22 @@ def _matrix(y: Any) -> AnyArray | None:
     return np.array(rows) if all(value in (0, 1) for row in rows for value in row) else None
 
 
-def _indicators_of_lists(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
+def label_lists(y: Any) -> list[list[Any]]:
+    """The labels of each example as a list."""
     for i, each in enumerate(y):
         if isinstance(each, str | bytes) or not hasattr(each, "__iter__"):
             raise DataError(f"y[{i}] must be a list of labels, not {each!r:.60}")
-    sets = [list(each) for each in y]
+    return [each.tolist() if isinstance(each, np.ndarray) else list(each) for each in y]
+
+
+def _indicators_of_lists(y: Any, labels: list[Any] | None) -> tuple[list[Any], IntMatrix]:
+    sets = label_lists(y)
     flat = [label for each in sets for label in each]
     if {type(label) for label in flat} not in ({str}, {int}):
-        raise DataError("labels must be all strings or all whole numbers, and there must be at least one")
+        raise DataError(MIXED)
     found = sorted(set(flat))
     chosen = found if labels is None else labels
-    numbers = dict(zip(found, _numbers_of(found, chosen).tolist(), strict=True))
+    numbers = dict(zip(found, places_of(found, chosen).tolist(), strict=True))
     matrix = np.zeros((len(sets), len(chosen)), dtype=np.int32)
     for row, each in zip(matrix, sets, strict=True):
         row[[numbers[label] for label in each]] = 1
@@ -309,12 +351,3 @@ def set_costs(costs: Mapping[Any, float] | None, labels: list[Any]) -> FloatVect
     if not isinstance(costs, Mapping):
         raise DataError(f"costs must be a dict of {{label: cost}}, not {costs!r:.60}")
     return values_by_label(costs, labels, "costs")
-
-
-def _numbers_of(found: list[Any], labels: list[Any]) -> IntVector:
-    """The numbers that the `found` labels have in `labels`."""
-    number = {label: k for k, label in enumerate(labels)}
-    for label in found:
-        if label not in number:
-            raise DataError(f"the label {label!r} is not among the classes, which the first call fixed")
-    return np.array([number[label] for label in found], dtype=np.int32)

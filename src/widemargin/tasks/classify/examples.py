@@ -107,7 +107,9 @@ class MultilabelExamples(PartExamples):
         _check_pairs(n_labels, n_pairs, n if gold is not None else 1)
         right = np.zeros((0, n_labels), dtype=np.int32) if gold is None else gold
         costs = np.ones(n_labels) if costs is None else costs
-        if gold is not None and not (gold.shape == (n, n_labels) and np.isin(gold, (0, 1)).all()):
+        if gold is not None and not (
+            gold.shape == (n, n_labels) and 0 <= gold.min(initial=0) <= gold.max(initial=0) <= 1
+        ):
             raise DataError(f"gold must be a matrix of 0 and 1, {n} × {n_labels}")
         if costs.shape != (n_labels,):
             raise DataError(f"costs must be {n_labels} numbers, one for each label")

@@ -129,18 +129,23 @@ class ClassifyFiles(Files):
 
     reporter = LinearReporter
 
-    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
+    def read(self, path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """A matrix, as wide as that of the training data, and the labels of every row."""
         data = read_svmlight(path, reading)
         width = about.get("width", data.width)
-        several = about.get("several", own.get("multilabel") or any(len(labels) > 1 for labels in data.labels))
+        found_several = not own.get("classes") and any(len(labels) > 1 for labels in data.labels)
+        several = bool(about.get("several", own.get("multilabel") or found_several))
         y = data.labels if several else data.classes()
         found = {"format": "svmlight", "width": width, "several": several}
         return Corpus(data.matrix(width), y, found, {"examples": len(data.labels)}, data)
 
     def kind(self, kinds: Sequence[str], corpus: Corpus) -> str:
         """Sets of labels if any example has several."""
-        return "multilabel" if corpus.about["several"] else "classes"
+        return "multilabel" if corpus.about.get("several", corpus.about.get("multilabel")) else "classes"
+
+    def cut(self, head: RawText, reading: Reading) -> Cut:
+        """Cut between two examples."""
+        return cut
 
     def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
         """Turn the option `balanced` into the parameter `class_weight`."""

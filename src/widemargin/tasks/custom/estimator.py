@@ -10,9 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from widemargin._types import FloatVector
+from widemargin._threads import count_threads
+from widemargin._types import FloatVector, IntVector
 from widemargin.core.examples import Examples, Listed
-from widemargin.core.problem import predict
+from widemargin.core.problem import ask_all, predict
 from widemargin.errors import DataError, ModelFileError, UnsupportedError, WidemarginError
 from widemargin.report.evaluation import Evaluation
 from widemargin.structures.custom import custom_examples, pair
@@ -40,9 +41,9 @@ class CustomModel(WeightsModel):
         """The best output for every input; for latent structures, the y of each pair (y, h)."""
         structure = self.checked_structure
         if is_latent(structure):
-            return [y for y, _ in self.predict_latent(X)]
+            return [y for y, _ in self.predict_latent(X, n_threads)]
         if not is_factory(structure):
-            return [structure.decode(x, self.weights) for x in X]
+            return _decoded(structure, X, self.weights, n_threads)
         examples = examples_of(structure, X, None, len(self.weights))
         parts = predict(examples, self.weights, n_threads)
         if isinstance(examples, PartExamples):
@@ -62,7 +63,7 @@ class CustomModel(WeightsModel):
         structure = self.checked_structure
         if not is_latent(structure):
             raise UnsupportedError("nothing is hidden in the outputs of this structure; it has no method complete")
-        return [pair(structure.decode(x, self.weights)) for x in X]
+        return [pair(each) for each in _decoded(structure, X, self.weights, n_threads)]
 
     @property
     def checked_structure(self) -> Any:
@@ -79,7 +80,9 @@ class CustomReporter(WeightsReporter):
 
     def evaluate(self, X: Any, y: Any, n_threads: int = 1, **options: Any) -> Evaluation:
         """The mean error."""
-        error, seconds = time_call("decoding", mean_error(self.model.checked_structure, X, y), self.model.weights)
+        error, seconds = time_call(
+            "decoding", mean_error(self.model.checked_structure, X, y, n_threads), self.model.weights
+        )
         return Evaluation({"mean_error": error}, "mean_error", [("mean error", f"{error:.6g}")], [], seconds)
 
 
@@ -103,16 +106,42 @@ def examples_of(structure: Any, X: Any, y: Any, n_weights: int | None = None) ->
     return examples
 
 
-def mean_error(structure: Any, X: Sequence[Any], y: Sequence[Any]) -> Callable[[FloatVector], float]:
+class Inputs:
+    """Inputs of a plain structure, with the gold outputs if there are any, to be decoded in parts (`core.asking`)."""
+
+    work = None
+
+    def __init__(self, structure: Any, X: Sequence[Any], y: Sequence[Any] | None = None) -> None:
+        self.structure, self.X, self.y = structure, list(X), None if y is None else list(y)
+        self.n_examples = len(self.X)
+        self.releases_gil = bool(getattr(structure, "releases_gil", False))
+
+    def decode(self, w: FloatVector, batch: IntVector) -> list[Any]:
+        """The best outputs of some inputs."""
+        return [self.structure.decode(self.X[i], w) for i in batch.tolist()]
+
+    def errors(self, w: FloatVector, batch: IntVector) -> list[float]:
+        """The errors of these outputs."""
+        assert self.y is not None, "without gold outputs nothing is wrong"
+        parts = (pair(each) if is_latent(self.structure) else (each,) for each in self.decode(w, batch))
+        return [self.structure.error(self.y[i], *each) for i, each in zip(batch.tolist(), parts, strict=True)]
+
+
+def _decoded(structure: Any, X: Sequence[Any], w: FloatVector, n_threads: int) -> list[Any]:
+    return [each for part in ask_all(Inputs.decode, Inputs(structure, X), w, n_threads) for each in part]
+
+
+def mean_error(
+    structure: Any, X: Sequence[Any], y: Sequence[Any], n_threads: int = 1
+) -> Callable[[FloatVector], float]:
     """The mean error of the best outputs as a function of the weights; 0 without examples."""
     if len(X) != len(y):
         raise DataError(f"there are {len(X)} inputs, but {len(y)} outputs")
     if not is_factory(structure):
+        inputs = Inputs(structure, X, y)
 
         def of_decoded(w: FloatVector) -> float:
-            decoded = (structure.decode(x, w) for x in X)
-            parts = (pair(each) if is_latent(structure) else (each,) for each in decoded)
-            errors = [structure.error(gold, *each) for gold, each in zip(y, parts, strict=True)]
+            errors = [each for part in ask_all(Inputs.errors, inputs, w, n_threads) for each in part]
             return float(np.mean(errors)) if errors else 0.0
 
         return of_decoded
@@ -153,7 +182,7 @@ def compile_custom(
     if survey is not None:
         n_weights = survey.facts["size"]["n_weights"]
     examples = examples_of(structure, data.X, data.y, n_weights)
-    error = None if data.dev is None else mean_error(structure, *data.dev)
+    error = None if data.dev is None else mean_error(structure, *data.dev, count_threads(parameters.n_jobs))
     return Compiled(
         examples,
         lambda solution, summary: CustomModel([], solution.w, structure, summary=summary),
@@ -211,7 +240,7 @@ class StructuredPredictor(CustomParameters, Estimator[CustomModel]):
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean error: the higher the better, 0 at best."""
         self._check_fitted()
-        return -mean_error(self.structure, X, y)(self.model_.w)
+        return -mean_error(self.structure, X, y, count_threads(self.n_jobs))(self.model_.w)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], structure: Any) -> Self:

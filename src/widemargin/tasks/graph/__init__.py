@@ -7,6 +7,9 @@ from typing import Any, ClassVar, Literal
 from widemargin.tasks import Kind, Task
 from widemargin.tasks.parameters import LatentParameters, Parameters, parameter, with_default
 
+MOST_STATES = 2_000
+"""The most states of a type of nodes."""
+
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class GraphParameters(LatentParameters):
@@ -16,10 +19,12 @@ class GraphParameters(LatentParameters):
     usual_C: ClassVar[float] = 0.1
 
     tol: float | None = with_default(Parameters, "tol", 0.03)
-    inference: Literal["auto", "bounded"] = parameter(
+    inference: Literal["auto", "bounded", "exact", "relaxed"] = parameter(
         "auto",
         "How graphs are decoded. 'auto': exactly where there are few loops, else with a bound on what was missed, "
-        "which is part of the certificate. 'bounded': with a bound everywhere.",
+        "which is part of the certificate. 'bounded': with a bound everywhere. 'exact': as 'auto', but integer "
+        "programmes close the gaps that bounds leave. 'relaxed': training decodes to fractions of labels, the "
+        "solutions of linear programmes, and what is proven is about these; predictions are made as by 'auto'.",
     )
     pairs: Literal["auto", "any", "symmetric", "antisymmetric", "potts"] = parameter(
         "auto",
@@ -45,7 +50,8 @@ class GraphParameters(LatentParameters):
         "found while learning.",
         option="--states",
         metavar="N",
-        given_as="whole number",
+        least=1,
+        most=MOST_STATES,
     )
     hidden_types: "Mapping[str, int] | None" = parameter(
         None,

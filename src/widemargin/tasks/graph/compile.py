@@ -15,11 +15,10 @@ from widemargin.core.stop import Score
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.structures.examples import part_examples
 from widemargin.structures.graph import ExactGraphs, gold_outputs, graphs
-from widemargin.tasks.graph import GraphParameters
+from widemargin.tasks.graph import MOST_STATES, GraphParameters
 from widemargin.tasks.graph.features import GraphScheme, NodeCosts, compiled_graphs
 from widemargin.tasks.graph.inputs import Graph, Pair, as_cells, as_graphs
 from widemargin.tasks.graph.model import (
-    MOST_STATES,
     WIDEST,
     Decoded,
     GraphModel,
@@ -116,14 +115,10 @@ def is_partial(cells: Sequence[Sequence[Cell]]) -> bool:
 
 
 def _check(parameters: GraphParameters) -> None:
-    _check_states(parameters.n_states, "n_states")
     for kind, n in (parameters.hidden_types or {}).items():
-        _check_states(n, f"hidden_types[{kind!r}]")
-
-
-def _check_states(n: Any, name: str) -> None:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_STATES:
-        raise WidemarginError(f"{name} must be a whole number from 1 to {MOST_STATES}, not {n!r}")
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= MOST_STATES:
+            wanted = f"a whole number from 1 to {MOST_STATES}"
+            raise WidemarginError(f"hidden_types[{kind!r}] must be {wanted}, not {n!r}")
 
 
 def _facts(given: Sequence[Graph], cells: Sequence[Sequence[Cell]], sample_weight: Any) -> Facts:

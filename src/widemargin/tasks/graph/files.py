@@ -123,10 +123,6 @@ class GraphReporter(TallyReporter):
             parts[f"edges{of}, {tie}"] = Part(f"Edges{of}, {tie} pairs", found)
         return parts
 
-    def remarks(self) -> list[tuple[str, str]]:
-        """How graphs are decoded."""
-        return [("inference", self.model.inference)]
-
 
 def _names(block: Any) -> list[str]:
     return [f"column {j}" for j in block.chosen.tolist()] + ["bias"] * block.bias
@@ -227,7 +223,7 @@ def _graph(raw: RawText, number: int, members: dict[str, Any]) -> Graph:
     _check_rows(raw, number, '"edges"', edges)
     if features is not None:
         _check_rows(raw, number, '"edge_features"', features)
-    return graph_of((np.array(nodes, dtype=float) if nodes else [], edges, features), name)
+    return graph_of((nodes, edges, features), name)
 
 
 def _typed_edges(raw: RawText, number: int, edges: Any) -> dict[tuple[str, str], Any]:

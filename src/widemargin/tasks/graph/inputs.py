@@ -69,6 +69,7 @@ def graph_of(x: Any, name: str) -> Graph:
     if not isinstance(x, tuple | list) or len(x) not in (2, 3):
         raise DataError(
             f"{name} must be (node features, edges) or (node features, edges, edge features), not {_shown(x)}"
+            + ("; widemargin.graphs.grid makes graphs of pictures" if getattr(x, "ndim", 0) in (2, 3) else "")
         )
     features = x[2] if len(x) == 3 else None
     if _is_list_of_matrices(x[0]):
@@ -148,7 +149,7 @@ def _matrix(given: Any, what: str, n_rows: int | None = None) -> Any:
     if not hasattr(given, "tocsr"):
         try:
             matrix = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DataError(f"{what} must be a matrix of numbers, not {_shown(given)}") from None
         if matrix.size == 0 and matrix.ndim == 1 and n_rows in (None, 0):
             matrix = matrix.reshape(0, 0)

@@ -14,11 +14,12 @@ from widemargin.errors import UnsupportedError
 from widemargin.structures.examples import PartExamples, WithSums, part_examples
 from widemargin.structures.graph import Graphs, Inference, graphs
 from widemargin.tasks.answers import Probable, above_least
+from widemargin.tasks.graph import MOST_STATES
 from widemargin.tasks.graph.features import TIES, Compiled, GraphScheme, NodeCosts, compiled_graphs, states_in
 from widemargin.tasks.graph.inputs import Graph, as_graphs
 
-MOST_STATES, WIDEST = 2_000, 10_000_000
-"""The most states of a type of nodes, and the most features of edges."""
+WIDEST = 10_000_000
+"""The most features of edges."""
 STATES = many(whole(at_least=-MOST_STATES, at_most=MOST_STATES**2), at_least=1, at_most=MOST_STATES)
 INFERENCE: tuple[Inference, ...] = get_args(Inference)
 
@@ -36,8 +37,8 @@ class Decoded(NamedTuple):
 
 
 def as_examples(compiled: Compiled, inference: Inference) -> PartExamples:
-    """Compiled graphs to be decoded."""
-    structure = graphs(compiled.shapes, inference=inference)
+    """Compiled graphs to be decoded; relaxations are for learning, predictions have whole labels."""
+    structure = graphs(compiled.shapes, inference="auto" if inference == "relaxed" else inference)
     costs = NodeCosts(structure, compiled, np.empty(0, dtype=np.int32))
     return part_examples(structure, compiled.features, costs, np.empty(0))
 

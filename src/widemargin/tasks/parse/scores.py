@@ -65,12 +65,11 @@ def _by_template(keys: IntMatrix, first: int, n: int, begin: int, end: int) -> L
 
 
 @kernel
-def _steps_from(node: int, n: int) -> LongVector:
-    """The steps from a node to the tokens 1 … n of its sentence."""
-    steps = np.zeros(n + 1, dtype=np.int64)
-    for m in range(1, n + 1):
+def _write_steps(node: int, steps: LongVector) -> None:
+    """Write the steps from a node to the tokens 1 … n of its sentence."""
+    steps[0] = 0
+    for m in range(1, len(steps)):
         steps[m] = step_of(node, m)
-    return steps
 
 
 @kernel
@@ -101,12 +100,21 @@ def _same_values(keys: TreeKeys, first: int, n: int) -> LongMatrix:
 
 @kernel
 def _arcs_from(
-    data: TreeData, w: FloatVector, first: int, h: int, modifiers: LongMatrix, nearest: LongMatrix, row: FloatVector
+    data: TreeData,
+    w: FloatVector,
+    first: int,
+    h: int,
+    modifiers: LongMatrix,
+    nearest: LongMatrix,
+    steps: LongVector,
+    row: FloatVector,
 ) -> None:
     """Write the scores of the arcs from h without labels; `modifiers` has the keys of the sentence by template."""
+    # Nothing is allocated here: references to arrays would be counted then, those of every slice.
     keys, mask, n, head = data.keys, data.mask, len(row) - 1, row_of(first, h)
-    steps = _steps_from(h, n)
-    row[:] = 0.0
+    _write_steps(h, steps)
+    for m in range(n + 1):
+        row[m] = 0.0
     for t in range(keys.edges[ARC], keys.edges[ARC + 1]):
         _add_row(int(keys.head[head, t]), modifiers[t, 1:], steps[1:], w, mask, row[1:])
     # A token counts for all modifiers beyond it, seen from h, if no token closer to h has the same value.
@@ -147,9 +155,9 @@ def _write_siblings(
 ) -> None:
     """Write scores[h, s, m] of all modifiers m of h whose next sibling towards h is s; s = h stands for none."""
     n = len(scores) - 1
-    whatever_head = np.empty((2, n + 1))
+    whatever_head, steps = np.empty((2, n + 1)), np.empty(n + 1, dtype=np.int64)
     for s in range(n + 1):
-        steps = _steps_from(s, n)
+        _write_steps(s, steps)
         # Row 0: m is the first modifier of its head s. Row 1: m has the sibling s.
         for row, other in zip(whatever_head, (0, first + s)):  # noqa: B905 — Numba knows no `strict`
             row[:] = 0.0
@@ -204,7 +212,7 @@ def add_scores(
     """
     keys, folded, n_labels, longest = data.keys, len(labels) > 0, data.n_labels, longest_of(scores.sizes)
     nodes, (slots, _) = np.empty((6 * (longest + 1), n_labels)), slot_room(data, 0)
-    arcs, row = np.empty(longest + 1), np.empty(n_labels)
+    arcs, row, steps = np.empty(longest + 1), np.empty(n_labels), np.empty(longest + 1, dtype=np.int64)
     has_between, read = keys.edges[BETWEEN] < keys.edges[BETWEEN + 1], 0
     for k in range(len(batch)):
         first, n, own = data.indptr[batch[k]], scores.sizes[k], scores.own[scores.starts[k] :]
@@ -214,7 +222,7 @@ def add_scores(
         nearest = _same_values(keys, first, n if has_between else 0)
         _node_labels(data, w, first, n, slots, nodes)
         for h in range(size):
-            _arcs_from(data, w, first, h, modifiers, nearest, arcs[:size])
+            _arcs_from(data, w, first, h, modifiers, nearest, steps[:size], arcs[:size])
             # Labels come after all arcs from h, in the order in which they are stored: n_labels numbers for each m.
             for m in range(1, size):
                 arc = h * size + m

@@ -45,6 +45,12 @@ def _estimator() -> type[Any]:
     return Ranker
 
 
+def _arrays() -> type[Any]:
+    from widemargin.tasks.rank.out_of_core import RankArrays
+
+    return RankArrays
+
+
 def _files() -> Any:
     from widemargin.tasks.rank.files import RankFiles
 
@@ -52,7 +58,7 @@ def _files() -> Any:
 
 
 TASK = Task(
-    {"ranking": Kind("Ranker", RankerParameters, _model, _estimator)},
+    {"ranking": Kind("Ranker", RankerParameters, _model, _estimator, arrays=_arrays)},
     does="Learn to rank documents from svmlight files.\n\nA line is a document: its grade, the higher the more "
     "relevant, its query as qid:n, and index:value pairs. Instead of qid:n, a file next to it may hold the number of "
     "documents of each query, one per line: train.query for train.svm.",

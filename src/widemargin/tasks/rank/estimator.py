@@ -13,6 +13,7 @@ from widemargin._types import FloatVector, IntVector, LongVector
 from widemargin.core.checks import checked_weights
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
+from widemargin.core.sparse import of_width
 from widemargin.core.stop import Callback, Score
 from widemargin.errors import DataError
 from widemargin.tasks.abilities import NamedEstimator
@@ -40,7 +41,7 @@ NOTHING_LEARNT = (
 
 def survey_rankings(parameters: RankerParameters, data: Data) -> Survey:
     """The number of features of a piece of the data."""
-    if _settings(parameters).measure in ("precision", "ndcg"):
+    if settings_of(parameters).measure in ("precision", "ndcg"):
         refuse_latent(f"of measure={parameters.measure!r} the best of equal rankings is hidden")
     return Survey(facts={"size": {"width": as_queries(data.X).matrix.width}})
 
@@ -49,25 +50,40 @@ def compile_rankings(
     parameters: RankerParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[RankingModel]:
     """Compile documents and grades to arrays; with a `survey` of all pieces, a piece may have nothing to learn from."""
-    settings = _settings(parameters)
+    settings = settings_of(parameters)
     queries = as_queries(data.X)
     queries = queries._replace(matrix=widened(queries.matrix, survey))
     grades, extractor = as_grades(data.y, queries.indptr), MatrixExtractor(queries.matrix.width)
-    examples = _examples(settings, *feature_rows(extractor, queries, settings), grades)
+    examples = examples_for(settings, *feature_rows(extractor, queries, settings), grades)
     warn_of_scales(queries.matrix.rows)
+    return assemble_rankings(parameters, extractor, examples, data, alone=survey is None)
+
+
+def assemble_rankings(
+    parameters: RankerParameters,
+    extractor: MatrixExtractor,
+    examples: PositionExamples | SwapExamples,
+    data: Data,
+    *,
+    alone: bool = True,
+) -> Compiled[RankingModel]:
+    """The examples with their development score, and how to make a model; `alone` if they are all there is."""
+    settings = settings_of(parameters)
     weight = checked_weights(data.sample_weight, examples.n_examples) * examples.informative()
-    if survey is None and not weight.any():
+    if alone and not weight.any():
         choice = f"relevant and other documents to choose {settings.k} from"
         wanted = choice if settings.measure == "precision" else "documents of different relevance to put in order"
         raise DataError(f"no query has {wanted}")
     score = None
     if data.dev is not None:
-        dev = as_queries(data.dev[0], width=queries.matrix.width)
+        dev = as_queries(data.dev[0], width=extractor.width)
+        # Documents of a file may have features that no training document has.
+        dev = dev._replace(matrix=of_width(dev.matrix, extractor.n_features)) if dev is data.dev[0] else dev
         of_dev = as_grades(data.dev[1], dev.indptr)
         score = _score(settings, QueryExamples(*feature_rows(extractor, dev, settings), of_dev))
     return Compiled(
         examples,
-        partial(_model, settings, extractor, examples if survey is None else None),
+        partial(_model, settings, extractor, examples if alone else None),
         [RankingModel.label],
         score,
         main_measure(settings.measure, settings.k),
@@ -76,12 +92,14 @@ def compile_rankings(
     )
 
 
-def _settings(parameters: RankerParameters) -> RankingSettings:
+def settings_of(parameters: RankerParameters) -> RankingSettings:
+    """The settings of the model."""
     k, relevant_from = int(parameters.k), int(parameters.relevant_from)
     return RankingSettings(parameters.measure, k, relevant_from, bool(parameters.normalize))
 
 
-def _examples(settings: RankingSettings, *arrays: Any) -> PositionExamples | SwapExamples:
+def examples_for(settings: RankingSettings, *arrays: Any) -> PositionExamples | SwapExamples:
+    """The examples for a measure, made of features, their number, boundaries of queries, and grades."""
     if settings.measure == "precision" or settings.measure == "ndcg":  # noqa: PLR1714 — mypy narrows only this way
         return PositionExamples(*arrays, measure=settings.measure, k=settings.k, relevant_from=settings.relevant_from)
     return SwapExamples(*arrays, measure=settings.measure, relevant_from=settings.relevant_from)

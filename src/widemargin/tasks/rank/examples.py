@@ -33,7 +33,7 @@ when its brackets descend with D. Grades do not order documents of the same grad
 its completion has better grades first, and each grade by score.
 """
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from widemargin._jit import kernel
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
 from widemargin.core.examples import Differences, Scale, per_example
-from widemargin.core.sparse import Rows, boundaries, sums
+from widemargin.core.sparse import SHARE, Rows, add_rows, boundaries, dots, sums
 from widemargin.decoders.scores import top_k
 from widemargin.decoders.swaps import average_precision, least_average_precision, swapped_pairs
 from widemargin.structures.classes import Choices
@@ -366,27 +366,34 @@ def regression_weights(features: Rows, n_features: int, indptr: LongVector, gain
     This is its least-squares form, centred within each query because no ranking depends on the means. LSMR solves it
     without forming products of features, and gives the same result every time.
     """
-    from scipy import sparse  # slow to import, and needed once a training
-    from scipy.sparse.linalg import LinearOperator, lsmr
+    from scipy.sparse.linalg import LinearOperator, lsmr  # slow to import, and needed once a training
 
     lengths = np.diff(indptr)
     n_documents, roots = len(gains), np.repeat(1.0 / np.sqrt(np.maximum(lengths, 1)), lengths)
-    X: Any = sparse.csr_array((features.values, features.indices, features.indptr), shape=(n_documents, n_features))
-    Xt = X.T.tocsr()
 
     def centre(values: FloatVector) -> FloatVector:
         flat = values.ravel()
         return flat - np.repeat(sums(flat, indptr) / np.maximum(lengths, 1), lengths)
 
     def product(v: FloatVector) -> FloatVector:
-        return roots * centre(X @ v.ravel())
+        return roots * centre(dots(features, v.ravel()))
 
     def transposed(u: FloatVector) -> FloatVector:
-        found: FloatVector = Xt @ centre(roots * u.ravel())
+        found: FloatVector = np.zeros(n_features)
+        add_rows(centre(roots * u.ravel()), features, found)
         return found
 
     operator = LinearOperator((n_documents, n_features), matvec=product, rmatvec=transposed, dtype=np.float64)
-    size = float(np.sqrt((roots**2 * sums(features.values**2, features.indptr)).sum() / max(n_features, 1)))
+    size = float(np.sqrt((roots**2 * _squares(features)).sum() / max(n_features, 1)))
     with one_blas_thread():
         found: FloatVector = lsmr(operator, roots * centre(gains), damp=DAMPING * size, maxiter=MOST_STEPS)[0]
     return found
+
+
+def _squares(rows: Rows) -> FloatVector:
+    """‖x‖² of each row; a share at a time, since the rows may be larger than memory."""
+    found, step = [np.empty(0)], max(SHARE // 16, 1)
+    for first in range(0, len(rows.indptr) - 1, step):
+        ends = rows.indptr[first : first + step + 1]
+        found.append(sums(rows.values[ends[0] : ends[-1]] ** 2, ends - ends[0]))
+    return np.concatenate(found)

@@ -19,7 +19,7 @@ import numpy as np
 
 from widemargin._types import BoolVector, FloatVector, IntVector, LongVector
 from widemargin.core.sparse import NO_ROWS, Matrix, boundaries, sums
-from widemargin.errors import DataError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.files.formats import guess
 from widemargin.files.pieces import Cut
 from widemargin.files.raw import RawText, Source, shorten
@@ -88,9 +88,17 @@ class RankFiles(Files):
 
     reporter = RankReporter
 
-    def read(self, path: str, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
+    def read(self, path: Source, reading: Reading, about: Mapping[str, Any], *, gold: bool, **own: Any) -> Corpus:
         """Documents grouped by query, as wide as those of the training data, and their grades."""
         return read_documents(path, reading, about.get("width"), gold=gold)
+
+    def cut(self, head: RawText, reading: Reading) -> Cut:
+        """Cut between two queries."""
+        if not has_queries(head):
+            raise UnsupportedError(
+                f"{head.source} does not mark queries by qid:n, so it cannot be read in pieces; leave out --out-of-core"
+            )
+        return cut
 
     def read_predicted(self, path: str, reading: Reading, gold: Corpus, **own: Any) -> Corpus:
         """A score per line, as `predict` writes them, or documents whose labels are scores."""

@@ -71,6 +71,12 @@ def _estimator() -> type[Any]:
     return Segmenter
 
 
+def _arrays() -> type[Any]:
+    from widemargin.tasks.segment.out_of_core import SegmentArrays
+
+    return SegmentArrays
+
+
 def _files() -> Any:
     from widemargin.tasks.segment.files import SegmentFiles
 
@@ -78,7 +84,7 @@ def _files() -> Any:
 
 
 TASK = Task(
-    {"segment": Kind("Segmenter", SegmenterParameters, _model, _estimator)},
+    {"segment": Kind("Segmenter", SegmenterParameters, _model, _estimator, arrays=_arrays)},
     does="Learn to cut sequences into labelled segments.\n\nThe labels of the data mark segments in BIO, or are XML "
     "fields, or spans in JSON.",
     example="--train citations.xml --max-length 40 --out citations.wm",

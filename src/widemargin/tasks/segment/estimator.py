@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from widemargin.tasks.parameters import documented
 from widemargin.tasks.segment import SegmenterParameters
 from widemargin.tasks.segment.costs import Known, gold_lengths
 from widemargin.tasks.segment.examples import PartialSegmentExamples, SegmentExamples
-from widemargin.tasks.segment.features import SegmentExtractor
+from widemargin.tasks.segment.features import SegmentDraft, SegmentExtractor
 from widemargin.tasks.segment.labels import (
     Penalties,
     as_labels,
@@ -34,11 +34,21 @@ from widemargin.tasks.token_training import assemble, dev_score, extractor_for, 
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.columns import Columns
 from widemargin.text.inputs import as_columns
+from widemargin.text.labels import places_of
 from widemargin.text.spans import OUTSIDE
 from widemargin.text.template_extractor import TemplateExtractor
 
 if TYPE_CHECKING:
     from widemargin.tasks.warm import Matched
+
+
+class PieceDraft(NamedTuple):
+    """The features and gold codes of a piece of the data, numbered by the piece alone."""
+
+    extractor: SegmentExtractor
+    features: SegmentDraft
+    labels: list[str]
+    gold: IntVector
 
 
 def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
@@ -47,55 +57,83 @@ def survey_segments(parameters: SegmenterParameters, data: Data) -> Survey:
     if partial_labels(columns, data.y) is not None:
         refuse_latent("some labels are unknown")
     spans, sizes = as_spans(columns, data.y), np.diff(columns.indptr).tolist()
-    longest, extractor = longest_spans(spans), _extractor(parameters, data, columns)
+    extractor = extractor_of(parameters, data, columns)
     labels, gold = encode_segments(spans, sizes)
-    lengths = gold_lengths(gold) * _inside(labels, gold)
-    features = extractor.survey(columns, lengths, max(longest.values(), default=1))
-    return Survey(count_tokens(spans, sizes), features, {"longest": longest})
+    draft = extractor.draft(columns, known_lengths(labels, gold))
+    features, facts = [*draft.tokens.counted(), draft.segments], {"longest": longest_spans(spans)}
+    return Survey(count_tokens(spans, sizes), features, facts, PieceDraft(extractor, draft, labels, gold))
+
+
+def compile_share(parameters: SegmenterParameters, data: Data, survey: Survey) -> Compiled[SegmentModel]:
+    """Compile one of several pieces of the data, with the labels and features of all of them."""
+    drafted: PieceDraft | None = survey.drafted
+    extractor, draft, found, codes = survey_segments(parameters, data).drafted if drafted is None else drafted
+    labels = survey.by_frequency
+    longest = max_lengths(parameters.max_length, labels, survey.facts["longest"])
+    extractor.adopt(survey.features)
+    indptr, rows, segment_rows = extractor.numbered(draft, max(longest))
+    gold = 2 * places_of(found, labels)[codes >> 1] + (codes & 1)
+    shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
+    penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)._asdict()
+    examples = SegmentExamples(shape, indptr, rows, segment_rows, gold, **penalties)
+    return assemble_segments(parameters, extractor, labels, examples, data)
 
 
 def compile_segments(
     parameters: SegmenterParameters, data: Data, *, survey: Survey | None = None
 ) -> Compiled[SegmentModel]:
-    """Compile features and segments to arrays, with the labels and features of the `survey` if it is given."""
+    """Compile features and segments to arrays; with a `survey` of all data, these are a share of them."""
+    if survey is not None:
+        return compile_share(parameters, data, survey)
     columns = as_columns(data.X)
     cells = partial_labels(columns, data.y)
     if cells is None:
         spans = as_spans(columns, data.y)
-        known = None if survey is None else survey.by_frequency
-        labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist(), known)
+        labels, gold = encode_segments(spans, np.diff(columns.indptr).tolist())
         lengths = gold_lengths(gold)
     else:
         labels, allowed, given, spans = encode_partial(cells)
         certain = Known.of(columns.indptr, allowed, given)
         gold, lengths = certain.codes, certain.lengths
-    found = longest_spans(spans) if survey is None else survey.facts["longest"]
-    longest = max_lengths(parameters.max_length, labels, found)
-    extractor = _extractor(parameters, data, columns)
-    if survey is None:
-        features = extractor.fit(columns, lengths * _inside(labels, gold), max(longest))
-    else:
-        extractor.adopt(survey.features)
-        features = extractor.transform(columns, max(longest))
+    longest = max_lengths(parameters.max_length, labels, longest_spans(spans))
+    extractor = extractor_of(parameters, data, columns)
+    features = extractor.fit(columns, lengths * _inside(labels, gold), max(longest))
     shape = Segmentation(len(labels), extractor.n_features, extractor.n_segment_features, longest)
     penalties = Penalties.of(labels, parameters.precision, parameters.recall, parameters.confusion)._asdict()
-    score, metric = None, parameters.dev_metric
-    if data.dev is not None:
-        X_dev = as_columns(data.dev[0])
-        dev = SegmentExamples(shape, *extractor.transform(X_dev, shape.longest))
-        score = dev_score(metric, dev, bio_names(labels), as_labels(X_dev, data.dev[1]), parameters.n_jobs)
     if cells is None:
         examples = SegmentExamples(shape, *features, gold, **penalties)
     else:
         examples = PartialSegmentExamples(shape, *features, allowed, given, **penalties)
-    make = partial(SegmentModel, extractor=extractor, max_lengths=longest)
+    return assemble_segments(parameters, extractor, labels, examples, data)
+
+
+def assemble_segments(
+    parameters: SegmenterParameters,
+    extractor: SegmentExtractor,
+    labels: list[str],
+    examples: SegmentExamples,
+    data: Data,
+) -> Compiled[SegmentModel]:
+    """The examples with their development score, and how to make a segmenter."""
+    shape, score, metric = examples.shape, None, parameters.dev_metric
+    if data.dev is not None:
+        X_dev = as_columns(data.dev[0])
+        dev = SegmentExamples(shape, *extractor.transform(X_dev, shape.longest))
+        score = dev_score(metric, dev, bio_names(labels), as_labels(X_dev, data.dev[1]), parameters.n_jobs)
+    make = partial(SegmentModel, extractor=extractor, max_lengths=shape.max_lengths)
     return assemble(make, labels, examples, data, score, metric, partial(_match, labels, extractor, shape))
 
 
-def _extractor(parameters: SegmenterParameters, data: Data, X: Columns) -> SegmentExtractor:
+def extractor_of(parameters: SegmenterParameters, data: Data, X: Columns) -> SegmentExtractor:
+    """The extractor for sequences like `X`, whose features are not numbered yet."""
     tokens, _ = extractor_for(parameters, data._replace(X=X))
     assert isinstance(tokens, TemplateExtractor)  # as columns have it
     return SegmentExtractor(tokens, parameters.segment_features, min_count=parameters.segment_min_count)
+
+
+def known_lengths(labels: Sequence[str], gold: IntVector) -> IntVector:
+    """The length of the span that begins at each token; 0 where none does."""
+    return gold_lengths(gold) * _inside(labels, gold)
 
 
 def _inside(labels: Sequence[str], gold: IntVector) -> BoolVector:

@@ -30,7 +30,7 @@ from widemargin.tasks.segment import SEGMENT_FEATURES
 from widemargin.tasks.segment.scores import span_boundaries
 from widemargin.text.alphabet import Alphabet, FeatureCounts, number_of
 from widemargin.text.columns import Columns
-from widemargin.text.extractor import select_names, stored_alphabet
+from widemargin.text.extractor import Draft, select_names, stored_alphabet
 from widemargin.text.hashing import combine, combine_pair, hash_strings, roll_keys
 from widemargin.text.lexicons import Lexicon, Words
 from widemargin.text.template_extractor import TemplateExtractor
@@ -119,8 +119,17 @@ class ReadSegments:
     def features(self, first: int, last: int) -> SegmentRows:
         """The features of the sequences first:last."""
         indptr, rows, _ = self.tokens.features(first, last)
-        spans = span_boundaries(indptr, self.longest)
-        return SegmentRows(indptr, rows, self.extractor.segment_rows(self, first, last, spans))
+        words = self.tokens.tokens, self.tokens.keys
+        of_spans = self.extractor.segment_rows(*words, self.indptr, first, last, self.longest)
+        return SegmentRows(indptr, rows, of_spans)
+
+
+class SegmentDraft(NamedTuple):
+    """A piece of the training data: the features of its tokens, the keys of its words, and its segments."""
+
+    tokens: Draft
+    keys: KeyMatrix
+    segments: FeatureCounts
 
 
 class SegmentExtractor:
@@ -172,19 +181,34 @@ class SegmentExtractor:
         longest : the most tokens of a span
         """
         rows = self.tokens.fit(X).rows
-        self._number(self._counted(X, lengths, longest, self.min_count).numbered(self.min_count))
-        spans = span_boundaries(X.indptr, longest)
-        return SegmentRows(X.indptr, rows, self.segment_rows(self.read(X, longest), 0, X.n_sequences, spans))
+        keys, segments = self.words(X, np.where(lengths > longest, 0, lengths), self.min_count)
+        self.adopt_segments(segments)
+        return SegmentRows(X.indptr, rows, self.rows_of_words(X.indptr, keys, longest))
 
-    def survey(self, X: Columns, lengths: IntVector, longest: int) -> list[FeatureCounts]:
-        """The vocabularies of token features, unless hashed, and of segment features; parameters as in `fit`."""
-        return [*self.tokens.survey(X), self._counted(X, lengths, longest, 1)]
+    def draft(self, X: Columns, lengths: IntVector) -> SegmentDraft:
+        """A piece of the training data, to be surveyed now and numbered later; parameters as in `fit`."""
+        return SegmentDraft(self.tokens.draft(X), *self.words(X, lengths))
+
+    def numbered(self, draft: SegmentDraft, longest: int) -> SegmentRows:
+        """The features of a draft, which is used up, as they are numbered now."""
+        indptr, rows, _ = self.tokens.numbered(draft.tokens)
+        return SegmentRows(indptr, rows, self.rows_of_words(indptr, draft.keys, longest))
 
     def adopt(self, vocabularies: Sequence[FeatureCounts]) -> None:
         """Number the features by a survey of all data instead of by `fit`."""
         *of_tokens, of_segments = vocabularies
         self.tokens.adopt(of_tokens)
-        self._number(of_segments.numbered(self.min_count))
+        self.adopt_segments(of_segments)
+
+    def adopt_segments(self, counted: FeatureCounts) -> None:
+        """Number the features of these segments."""
+        known = counted.numbered(self.min_count)
+        self.index, self._names = Alphabet(known.keys), known.names
+
+    def rows_of_words(self, indptr: LongVector, keys: KeyMatrix, longest: int) -> Rows:
+        """The features of all candidate spans of sequences, given the keys of their words."""
+        words = np.arange(len(keys), dtype=np.int32)
+        return self.segment_rows(words, keys, indptr, 0, len(indptr) - 1, longest)
 
     def transform(self, X: Columns, longest: int) -> SegmentRows:
         """The known features of any sequences."""
@@ -222,17 +246,18 @@ class SegmentExtractor:
             matches += [f"similarity({name})={level}" for name in self.lexicons for level in LEVELS]
         return matches
 
-    def _number(self, known: FeatureCounts) -> None:
-        self.index, self._names = Alphabet(known.keys), known.names
+    def words(self, X: Columns, lengths: IntVector, least: int = 1) -> tuple[KeyMatrix, FeatureCounts]:
+        """The keys of each token's fields, and the features of at least `least` segments with their counts and names.
 
-    def _counted(self, X: Columns, lengths: IntVector, longest: int, least: int) -> FeatureCounts:
-        """The features of at least `least` segments, with their counts and names."""
+        `lengths` is as in `fit`.
+        """
         atoms, groups = Atoms(X, self.tokens.resources), [(np.empty(0, np.uint64), np.empty(0, np.int64))]
+        keys_of = {attribute: _token_keys(atoms, attribute) for _, attribute in self._fields} if X.n_tokens else {}
         names: list[str] = []
         for name in self._word_features if X.n_tokens else ():
             of_two = name == "ends"
-            starts = np.flatnonzero((lengths > of_two) & (lengths <= longest))
-            sizes, tokens = lengths[starts], _token_keys(atoms, _ATTRIBUTES[name])
+            starts = np.flatnonzero(lengths > of_two)
+            sizes, tokens = lengths[starts], keys_of[_ATTRIBUTES[name]]
             runs = combine(tokens[starts], tokens[starts + sizes - 1]) if of_two else _run_keys(tokens, starts, sizes)
             keys = combine(np.broadcast_to(hash_strings([_seed(name)]), len(runs)), runs)
             distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
@@ -243,7 +268,10 @@ class SegmentExtractor:
                 words = [values[code] or "" for code in codes[starts[at] : starts[at] + sizes[at]].tolist()]
                 names.append(f"{name}={' … '.join([words[0], words[-1]]) if of_two else ' '.join(words)}")
         keys, counts = map(np.concatenate, zip(*groups, strict=True))
-        return FeatureCounts(keys, counts, names)
+        of_words: KeyMatrix = np.empty((X.n_tokens, self.n_fields), dtype=np.uint64)
+        for k, each in enumerate(keys_of.values()):
+            of_words[:, k] = each
+        return of_words, FeatureCounts(keys, counts, names)
 
     @property
     def _word_features(self) -> list[str]:
@@ -252,8 +280,16 @@ class SegmentExtractor:
 
     @cached_property
     def _fields(self) -> tuple[Field, ...]:
-        """The fields of tokens whose keys make up the word features."""
-        return tuple(dict.fromkeys(("word", _ATTRIBUTES[name]) for name in self._word_features))
+        """The fields of tokens whose keys make up the word features, and are looked up in lexicons."""
+        names = [_ATTRIBUTES[name] for name in self._word_features]
+        if self._names_of_lexicons():
+            names.append("lower")
+        return tuple(dict.fromkeys(("word", name) for name in names))
+
+    @property
+    def n_fields(self) -> int:
+        """The number of keys of a word."""
+        return len(self._fields)
 
     @cached_property
     def _plan(self) -> SpanPlan:
@@ -265,25 +301,26 @@ class SegmentExtractor:
             np.array([name == "ends" for name in names], dtype=np.bool_),
         )
 
-    def segment_rows(self, found: ReadSegments, first: int, last: int, spans: LongVector) -> Rows:
-        """The features of the candidate spans of the sequences first:last, which `spans` numbers."""
-        tokens, longest, n_spans = found.tokens, found.longest, int(spans[-1])
-        ends, numbers = _span_rows(
-            tokens.tokens, found.indptr, first, last, longest, n_spans, tokens.keys, *self._plan, *self.index.table
-        )
-        if not self.lexicons or not n_spans:
+    def segment_rows(
+        self, words: IntVector, keys: KeyMatrix, indptr: LongVector, first: int, last: int, longest: int
+    ) -> Rows:
+        """The features of the candidate spans of the sequences first:last; `keys[words[t]]` are those of token t."""
+        own = indptr[first : last + 1] - indptr[first]
+        spans = span_boundaries(own, longest)
+        n_spans = int(spans[-1])
+        ends, numbers = _span_rows(words, indptr, first, last, longest, n_spans, keys, *self._plan, *self.index.table)
+        if not self._names_of_lexicons() or not n_spans:
             return Rows(ends, numbers, np.empty(0))
-        atoms = Atoms(found.X.only("word").part(first, last), self.tokens.resources)
+        lower = keys[words[indptr[first] : indptr[last]], self._fields.index(("word", "lower"))]
         places = np.repeat(np.arange(n_spans), np.diff(ends))
-        pairs = [(places, numbers), *self._found_in_lexicons(atoms, spans, longest)]
+        pairs = [(places, numbers), *self._found_in_lexicons(Words.of(own, lower), spans, longest)]
         rows, numbers = map(np.concatenate, zip(*pairs, strict=True))
         order = np.argsort(rows, kind="stable")
         return Rows(boundaries(np.bincount(rows, minlength=n_spans)), numbers[order].astype(np.int32), np.empty(0))
 
     def _found_in_lexicons(
-        self, atoms: Atoms, spans: LongVector, longest: int
+        self, words: Words, spans: LongVector, longest: int
     ) -> Iterator[tuple[LongVector, LongVector]]:
-        words = Words.of(atoms.columns.indptr, _token_keys(atoms, "lower"))
         number = self.index.size
         if "lexicon" in self.segment_features:
             for length, (starts, keys) in enumerate(roll_keys(words.keys, words.indptr, longest), 1):

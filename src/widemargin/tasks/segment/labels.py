@@ -14,7 +14,7 @@ from widemargin.core.sparse import boundaries
 from widemargin.errors import DataError
 from widemargin.text.columns import Column
 from widemargin.text.inputs import lengths
-from widemargin.text.labels import as_sequences, cost_matrix, is_cost
+from widemargin.text.labels import as_sequences, by_frequency, cost_matrix, is_cost
 from widemargin.text.partial import COLLECTIONS, Cell, are_partial, checked_cell, labels_in
 from widemargin.text.spans import ENDS, OUTSIDE, STARTS, Span, bio, labels_of, parse_label, spans_of
 
@@ -89,16 +89,9 @@ def count_tokens(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> Count
     return +tokens
 
 
-def encode_segments(
-    spans: Sequence[Sequence[Span]], sizes: Sequence[int], labels: list[str] | None = None
-) -> tuple[list[str], IntVector]:
-    """The labels, those with the most tokens first, and for each token 2 · label, plus 1 where a segment begins.
-
-    `labels`, if given, must hold all of them.
-    """
-    if labels is None:
-        tokens = count_tokens(spans, sizes)
-        labels = sorted(tokens, key=lambda label: (-tokens[label], label))
+def encode_segments(spans: Sequence[Sequence[Span]], sizes: Sequence[int]) -> tuple[list[str], IntVector]:
+    """The labels, those with the most tokens first, and for each token 2 · label, plus 1 where a segment begins."""
+    labels = by_frequency(count_tokens(spans, sizes))
     if not labels:
         raise DataError("there is no token to learn from")
     number = {label: 2 * k for k, label in enumerate(labels)}

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from widemargin.tasks.token_training import assemble, dev_score, extractor_for, 
 from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
-from widemargin.text.extractor import Extractor, FeatureRows
+from widemargin.text.extractor import Draft, Extractor, FeatureRows
 from widemargin.text.inputs import as_columns, choose_extractor, lengths, prepare
 from widemargin.text.labels import (
     Encoded,
@@ -40,8 +40,8 @@ from widemargin.text.labels import (
     encode_labels,
     fixed_labels,
     label_weights,
+    places_of,
 )
-from widemargin.text.matrices import MatrixExtractor
 from widemargin.text.partial import are_partial
 from widemargin.text.spans import bioes, is_bio, parse_label, spans
 from widemargin.text.template_extractor import TemplateExtractor
@@ -50,6 +50,14 @@ from widemargin.text.templates import DEFAULT_TEMPLATES
 
 if TYPE_CHECKING:
     from widemargin.tasks.warm import Matched
+
+
+class TagDraft(NamedTuple):
+    """The features and labels of a piece of the data, numbered by the piece alone."""
+
+    extractor: Extractor
+    features: Draft
+    encoded: Encoded
 
 
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
@@ -63,7 +71,24 @@ def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     counts = np.bincount(encoded.known, minlength=len(encoded.labels)).tolist()
     weights = _label_counts(encoded, lengths(X), data.sample_weight).tolist()
     facts = {"weights of labels": Counter(dict(zip(encoded.labels, weights, strict=True)))}
-    return Survey(Counter(dict(zip(encoded.labels, counts, strict=True))), extractor.survey(X), facts)
+    draft = extractor.draft(X)
+    labels = Counter(dict(zip(encoded.labels, counts, strict=True)))
+    return Survey(labels, draft.counted(), facts, TagDraft(extractor, draft, encoded))
+
+
+def compile_share(parameters: TaggerParameters, data: Data, survey: Survey) -> Compiled[Tagger]:
+    """Compile one of several pieces of the data, with the labels and features of all of them."""
+    drafted: TagDraft | None = survey.drafted
+    extractor, draft, encoded = survey_tags(parameters, data).drafted if drafted is None else drafted
+    labels = survey.by_frequency
+    extractor.adopt(survey.features)
+    features = extractor.numbered(draft)
+    costs = costs_of(parameters, labels, partial(_counts_of, survey, labels))
+    chain = ChainShape(len(labels), extractor.n_features, extractor.n_transition_features)
+    encoded = encoded._replace(labels=labels, known=places_of(encoded.labels, labels)[encoded.known])
+    return assemble_tags(
+        parameters, extractor, labels, _examples(chain, features, encoded, costs), data, piecewise=True
+    )
 
 
 def compile_tags(
@@ -75,15 +100,18 @@ def compile_tags(
     after: Tagger | None = None,
     survey: Survey | None = None,
 ) -> Compiled[Tagger]:
-    """Compile features and labels to arrays; without `labels`, they are those of the `survey`, or else of the data.
+    """Compile features and labels to arrays; without `labels`, they are those of the data.
 
-    A `piece` adds its labels and features to those of `after`, the tagger trained so far.
+    A `piece` adds its labels and features to those of `after`, the tagger trained so far. With a `survey` of all data,
+    these are a share of them.
     """
     if check_passes(parameters, at_once=survey is None and not piece):
         second, guesses, first = prepare_second_pass(parameters, data)
         found = compile_tags(second, guesses, labels)
         return replace(found, model=partial(_second_pass, found.model, first), piecewise=False)
     check_scheme(parameters, piece=piece)
+    if survey is not None:
+        return compile_share(parameters, data, survey)
     if after is not None and (after.first is not None or after.scheme != parameters.scheme):
         raise UnsupportedError("the tagger has two passes, or a scheme of labels, and needs all data at once; fit anew")
     extractor, X = extractor_for(parameters, data, after)
@@ -94,17 +122,10 @@ def compile_tags(
         encoded = encode_labels(X, data.y, fixed, after.labels)
         extractor = extractor.grown(X, parameters.min_count)
         features = extractor.transform(X)
-    elif survey is None:
+    else:
         encoded = encode_labels(X, data.y, None if labels is None else checked_labels(labels))
         features = extractor.fit(X)
-    else:
-        encoded = encode_labels(X, data.y, survey.by_frequency)
-        extractor.adopt(survey.features)
-        features = extractor.fit(X) if isinstance(extractor, MatrixExtractor) else extractor.transform(X)
-    if survey is None:
-        counts = partial(_label_counts, encoded, np.diff(features.indptr).tolist(), data.sample_weight)
-    else:
-        counts = partial(_counts_of, survey, encoded.labels)
+    counts = partial(_label_counts, encoded, np.diff(features.indptr).tolist(), data.sample_weight)
     costs = costs_of(parameters, encoded.labels, counts, piece=piece)
     chain = ChainShape(len(encoded.labels), extractor.n_features, extractor.n_transition_features)
     examples = _examples(chain, features, encoded, costs)
