@@ -218,26 +218,20 @@ def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequenc
 
 
 @kernel
-def _look(program: Program, values: Values, token: int, begin: int, end: int, seen: KeyVector) -> None:
-    """Write the values of all atoms at a token of the sequence begin … end − 1."""
-    for a in range(len(seen)):
-        attribute, at = program.attribute[a], token + program.offset[a]
-        if at < begin:
-            place = values.ends[attribute] - 2
-        elif at >= end:
-            place = values.ends[attribute] - 1
-        else:
-            place = np.int64(values.codes[attribute, at])
-        seen[a] = values.keys[place]
-
-
-@kernel
 def _fill(program: Program, values: Values, indptr: LongVector, keys: IntMatrix) -> None:
-    """Compute the keys of all tokens in all roles."""
+    """Compute the keys of all tokens in all roles, from the values of all atoms at each token."""
     seen = np.empty(len(program.attribute), dtype=np.uint64)
     for i in range(len(indptr) - 1):
         for token in range(indptr[i], indptr[i + 1]):
-            _look(program, values, token, indptr[i], indptr[i + 1], seen)
+            for a in range(len(seen)):
+                attribute, at = program.attribute[a], token + program.offset[a]
+                if at < indptr[i]:
+                    place = values.ends[attribute] - 2
+                elif at >= indptr[i + 1]:
+                    place = values.ends[attribute] - 1
+                else:
+                    place = np.int64(values.codes[attribute, at])
+                seen[a] = values.keys[place]
             for step in range(len(program.seed)):
                 key = program.seed[step]
                 for part in range(program.begin[step], program.begin[step + 1]):
