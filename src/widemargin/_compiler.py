@@ -13,10 +13,10 @@ All this leans on names that Numba calls its own, so `_jit` tries it first and t
 """
 
 from collections.abc import Callable, Container, Set
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from numba.core import compiler, dispatcher, ir, lowering, types
+from numba.core import compiler, dispatcher, ir, lowering, pythonapi, types
 from numba.core import typed_passes as passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
@@ -208,6 +208,27 @@ def _widen(kind: Any) -> Any:
     return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
 
 
+class Interface(pythonapi.PythonAPI):  # type: ignore[misc]
+    """How wrappers call Python: classes of results are constants of theirs, not unpickled for every array returned."""
+
+    def get_env_manager(self, *given: Any) -> Any:
+        """The constants of the wrapper."""
+        self.constants = super().get_env_manager(*given)
+        return self.constants
+
+    def serialize_object(self, obj: Any) -> Any:
+        """Classes are kept as they are."""
+        return obj if isinstance(obj, type) else super().serialize_object(obj)
+
+    def unserialize(self, structptr: Any) -> Any:
+        """A new reference to the object."""
+        if not isinstance(structptr, type):
+            return super().unserialize(structptr)
+        found = self.constants.read_const(self.constants.add_const(structptr))
+        self.incref(found)
+        return found
+
+
 class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
     """Wraps bodies for Python."""
 
@@ -223,6 +244,7 @@ class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
         context = body.target_context  # as the body, the wrapper counts references or not
         if context.enable_nrt:
             context.nrt = NRTContext(context, True)  # but all of them: it holds what it hands over, and lets go of it
+        context.get_python_api = partial(Interface, context)
         linked = context.codegen().create_library(body.fndesc.qualname)
         linked.enable_object_caching()
         linked.add_linking_library(body.library)
