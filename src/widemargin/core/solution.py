@@ -197,7 +197,7 @@ class Solution:
         if self.gap is not None:
             text += f", {'proven to be' if self.certified else 'perhaps'} within {percent(self.gap, '')} of the optimum"
             text += " with these" if self.rounds else ""
-            text += f" ({self.about})" if self.about else ""
+        text += f" ({self.about})" if self.about else ""
         if 0 < self.epoch < len(self.trace) and not self.rounds:
             text += f"; the weights are those of epoch {self.epoch} of {len(self.trace)}"
         return text

@@ -20,10 +20,11 @@ TOLERANCE = 1e-6
 
 
 class Polytope(NamedTuple):
-    """The rows of the equations and their right-hand sides, which parts are labels of nodes, and how many items."""
+    """low ≤ rows · μ ≤ high, equations if both are the same; which parts are labels of nodes; how many items."""
 
     rows: Any
-    right: FloatVector
+    low: FloatVector
+    high: FloatVector
     is_label: LongVector
     n_items: int
 
@@ -56,7 +57,7 @@ def polytope(widths: LongVector, ends: LongMatrix, at_node: LongVector, at_edge:
     is_label = (np.arange(n_parts) < n_labels).astype(np.int64)
     right = np.zeros(count)
     right[: len(widths)] = 1.0
-    return Polytope(rows, right, is_label, len(widths) + len(ends))
+    return Polytope(rows, right, right, is_label, len(widths) + len(ends))
 
 
 def solve(given: Polytope, theta: FloatVector, *, whole: bool, limits: Limits | None = None) -> Point:
@@ -72,7 +73,7 @@ def solve(given: Polytope, theta: FloatVector, *, whole: bool, limits: Limits | 
         -scale * values,
         integrality=given.is_label if whole else None,
         bounds=Bounds(0.0, possible.astype(np.float64)),
-        constraints=LinearConstraint(given.rows, given.right, given.right),
+        constraints=LinearConstraint(given.rows, given.low, given.high),
         options=options,
     )
     if result.status == INFEASIBLE:

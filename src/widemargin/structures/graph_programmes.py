@@ -44,18 +44,19 @@ class SolvedGraphs(Graphs):
         totals = self.total(scores, found)
         for k in np.flatnonzero(found[ends - 1] > OPEN * (1.0 + np.abs(totals))).tolist():
             at, output = np.array([k]), found[ends[k] - lengths[k] : ends[k]]
-            theta = _theta_of(self, scores, k)
-            point = solve(self._polytope(int(scores.sizes[k])), theta, whole=True, limits=self.limits)
+            theta = theta_of(self, scores, k)
+            point = solve(self.polytope_of(int(scores.sizes[k])), theta, whole=True, limits=self.limits)
             total = totals[k]
             if point.mu is not None:
-                other = np.append(_labels_of(self.shapes[scores.sizes[k]], point.mu), 0.0)
+                other = np.append(labels_of(self.shapes[scores.sizes[k]], point.mu), 0.0)
                 better = self.total(some(scores, at), other)[0]
                 if better > total:
                     output[:-1], output[-1], total = other[:-1], output[-1] - (better - total), better
             output[-1] = max(min(output[-1], point.bound - total), 0.0)
         return found
 
-    def _polytope(self, size: int) -> Polytope:
+    def polytope_of(self, size: int) -> Polytope:
+        """The equations of a graph."""
         if size not in self._polytopes:
             self._polytopes[size] = polytope(*self.shapes[size])
         return self._polytopes[size]
@@ -86,8 +87,8 @@ class RelaxedGraphs(SolvedGraphs):
         found = np.empty(int(self.lengths(scores.sizes).sum()))
         write = 0
         for k, size in enumerate(scores.sizes.tolist()):
-            theta, n = _theta_of(self, scores, k), self.shapes[size].n_own
-            point = solve(self._polytope(size), theta, whole=False) if n else None
+            theta, n = theta_of(self, scores, k), self.shapes[size].n_own
+            point = solve(self.polytope_of(size), theta, whole=False) if n else None
             output = found[write : write + n + 1]
             output[n] = 0.0
             if point is not None and point.mu is not None:
@@ -104,7 +105,7 @@ class RelaxedGraphs(SolvedGraphs):
         totals = []
         for k, mu in enumerate(self._each(scores.sizes, outputs)):
             there = mu > 0.0
-            totals.append(_theta_of(self, scores, k)[there] @ mu[there])
+            totals.append(theta_of(self, scores, k)[there] @ mu[there])
         return np.array(totals, dtype=np.float64)
 
     def change(self, sizes: LongVector, gold: FloatVector, outputs: FloatVector) -> Parts:
@@ -130,7 +131,7 @@ class RelaxedGraphs(SolvedGraphs):
     def labels(self, sizes: LongVector, outputs: FloatVector) -> list[IntVector]:
         """The label with the largest share of each node."""
         each = zip(sizes.tolist(), self._each(sizes, outputs), strict=True)
-        return [_labels_of(self.shapes[size], mu) for size, mu in each]
+        return [labels_of(self.shapes[size], mu) for size, mu in each]
 
     def wrong(self, sizes: LongVector, outputs: FloatVector, gold: IntVector) -> FloatVector:
         """How much of each node has another label than gold."""
@@ -146,12 +147,13 @@ class RelaxedGraphs(SolvedGraphs):
         return [each[:-1] for each in np.split(outputs, np.cumsum(self.lengths(sizes))[:-1])]
 
 
-def _theta_of(structure: Graphs, scores: Scores, k: int) -> FloatVector:
+def theta_of(structure: Graphs, scores: Scores, k: int) -> FloatVector:
+    """θ of example k of a batch."""
     begin = int(scores.starts[k])
     return scores.own[begin : begin + structure.shapes[scores.sizes[k]].n_own]
 
 
-def _labels_of(shape: Shape, mu: FloatVector) -> IntVector:
+def labels_of(shape: Shape, mu: FloatVector) -> IntVector:
     """The label with the largest μ of each node."""
     at = zip(shape.at_node.tolist(), shape.widths.tolist(), strict=True)
     return np.array([mu[begin : begin + width].argmax() for begin, width in at], dtype=np.int32)
