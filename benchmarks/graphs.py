@@ -29,7 +29,8 @@ from widemargin.decoders.polytope import polytope, solve
 from widemargin.solvers import named_solver
 from widemargin.structures.examples import part_examples
 from widemargin.structures.flat import Scores
-from widemargin.structures.graph import ExactGraphs, GraphCosts, Graphs, gold_outputs, graphs, shape_of
+from widemargin.structures.graph import ExactGraphs, Graphs, gold_outputs, graphs, shape_of
+from widemargin.structures.graph_costs import GraphCosts
 from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
 from widemargin.structures.graph_rules import RuledGraphs, at_most, implies, together
 from widemargin.structures.tied_rows import Items, Kinds, TiedRows
@@ -100,8 +101,8 @@ def examples_of(pictures: list[Picture], kinds: Kinds, n_weights: int, make: Any
     rows = Rows(boundaries([len(row) for row in indices]), np.concatenate(indices).astype(np.int32), values)
     features = TiedRows(sizes, structure.n_own(sizes), Items(boundaries(counts), kind, places, rows), kinds, n_weights)
     labels = [each.labels for each in pictures]
-    gold = np.concatenate(labels)
-    costs = GraphCosts(structure, sizes, gold, np.ones(len(gold)))
+    nodes, k = boundaries([len(each) for each in labels]), int(shapes[0].widths[0])
+    costs = GraphCosts(structure, sizes, nodes, np.concatenate(labels), list(1.0 - np.eye(k)))
     return part_examples(structure, features, costs, gold_outputs(structure, sizes, labels))
 
 

@@ -1,9 +1,10 @@
 """Decoding any graph with a bound: messages (`decoders.messages`), tightened over short cycles (`decoders.cycles`).
 
 Labels are read off while messages go there, each the best next to those before it, and then improved one at a time.
-Bounds are taken when messages have come back. Once messages alone make no headway, cycles are visited after each way
-back, and messages go back once more. Every few rounds, a search looks for better labels among those that the bound has
-not ruled out (`decoders.frontier`). If it ends without leaving out any, the best labels are proven to be the best.
+Each region in which they differ from the best so far keeps the better ones. Bounds are taken when messages have come
+back. Once messages alone make no headway, cycles near the gap (`decoders.terms`) are visited after each way back, and
+messages go back once more. Now and then, a search looks for better labels among those that the bound has not ruled out
+(`decoders.frontier`). If it ends without leaving out any, the best labels are proven to be the best.
 """
 
 import numpy as np
@@ -24,11 +25,14 @@ HEADWAY = 0.99
 HEADWAY_ALONE, SPELL = 0.9, 5
 """While messages are alone, a round that leaves more than this makes none; cycles are visited after so many of them.
 
-Such rounds cost about a seventh of those with cycles. A search comes after every `SPELL` rounds of either kind.
+Such rounds cost less than half of those with cycles. Searches come after every `SPELL` rounds of either kind, at most.
 """
 
+AGAIN = 0.5
+"""A search comes again once no more than this share of the gap is left, or before it ends."""
+
 DOUBT = 0.01
-"""Triples are visited where the gap lies, but for this share of it."""
+"""Triples are visited where the gap lies, but for this share of it; they are chosen anew every `SPELL` rounds."""
 
 LEAST_BEAM = 32
 """A search goes on from at least so many choices of labels at each node, however large the graph."""
@@ -145,6 +149,7 @@ def ascend(
     n, width, waited, graph = len(plain.widths), 1, 0, plain
     for v in range(n):
         width = max(width, plain.widths[v])
+    tried, chosen = np.inf, np.empty(0, dtype=np.int64)
     room, y, best, bound, least = np.empty(width), np.zeros(n, dtype=np.int64), -np.inf, np.inf, np.inf
     lent, tight, used, at = np.empty(0), False, triples[:0], lent_at(wide, triples)
     out[:n] = 0.0
@@ -156,13 +161,15 @@ def ascend(
         now = visit(graph, True, room, y)
         bound = min(bound, now)
         if tight:
-            chosen = doubtful(graph, triples, at, lent, y, (now - best) * DOUBT / n)
+            if count % SPELL == 1 or waited == 0 or len(chosen) == 0:
+                chosen = doubtful(graph, triples, at, lent, y, (now - best) * DOUBT / n)
             tighten(graph, triples, sides, at, lent, chosen)
             now = visit(graph, True, room, y)
             bound = min(bound, now)
         if bound - best <= CLOSED * (1.0 + abs(bound)):
             break
-        if choices > 0 and count % SPELL == 0:
+        if choices > 0 and count % SPELL == 0 and (bound - best <= AGAIN * tried or waited + 1 >= SPELL):
+            tried = bound - best
             found, limit = search(graph, used, at, lent, now, best, beam, y)
             best, bound = _keep(plain, y, best, out) if found else best, min(bound, limit)
             if bound - best <= CLOSED * (1.0 + abs(bound)):

@@ -21,16 +21,15 @@ from typing import Literal
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import boundaries, sums
+from widemargin.core.sparse import boundaries
 from widemargin.decoders.elimination import Elimination, elimination
 from widemargin.errors import DataError
-from widemargin.structures.flat import Counts, Flat, Numbers, Scores, places_of
+from widemargin.structures.flat import Counts, Flat, Numbers, Scores
 from widemargin.structures.graph_batch import (
     Effort,
     Shape,
     decode,
     draw,
-    fill_errors,
     parts_of,
     shapes_of,
     sum_up,
@@ -128,11 +127,6 @@ class Graphs(Flat):
         """These labels as outputs, end to end; the excess of each is 0."""
         return np.concatenate([np.empty(0), *(np.append(np.asarray(each, dtype=np.float64), 0.0) for each in labels)])
 
-    def wrong(self, sizes: LongVector, outputs: FloatVector, gold: IntVector) -> FloatVector:
-        """1 for each node whose label is not the gold one, 0 for all others."""
-        labels = np.delete(outputs, np.cumsum(self.lengths(sizes)) - 1)
-        return (labels != gold).astype(np.float64)
-
     def best(self, scores: Scores) -> FloatVector:
         """The best labels, or labels with a bound on the best score."""
         found = np.empty(int(self.lengths(scores.sizes).sum()))
@@ -216,47 +210,6 @@ def graphs(shapes: Sequence[Shape], *, inference: Inference = "auto") -> Graphs:
         return Graphs(shapes, cuts=False)
     plans = plans_of(shapes)
     return Graphs(shapes, plans) if None in plans else ExactGraphs(shapes, plans)
-
-
-class GraphCosts:
-    """Δ(y) = Σ_v weight_v [y_v ≠ gold_v] (`structures.parts.Costs`); a gold label of −1 is unknown and costs nothing.
-
-    Parameters
-    ----------
-    structure, sizes : the graphs, and which of them each example is
-    gold : the gold labels of all examples, end to end
-    weights : of each node's error, in the same order
-    """
-
-    def __init__(self, structure: Graphs, sizes: LongVector, gold: IntVector, weights: FloatVector) -> None:
-        self.structure, self.sizes, self.gold, self.weights = structure, sizes, gold, weights
-        self.places = boundaries(np.array([len(structure.shapes[size].widths) for size in sizes.tolist()]))
-
-    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
-        """Write the costs of labels, times each example's scale; pairs cost nothing."""
-        gold = (self.places[batch], self.gold, self.weights)
-        fill_errors(self.structure.flat, self.sizes[batch], *gold, scales, room.starts, room.own)
-
-    def errors(self, batch: IntVector, outputs: FloatVector) -> FloatVector:
-        """The weights of wrong labels, summed for each example."""
-        sizes, first = self.sizes[batch], self.places[batch]
-        n_nodes = self.places[batch + 1] - first
-        at, example = places_of(first, n_nodes), np.repeat(np.arange(len(batch)), n_nodes)
-        gold = self.gold[at]
-        wrong = np.where(gold >= 0, self.structure.wrong(sizes, outputs, gold), 0.0)
-        errors: FloatVector = np.bincount(example, weights=wrong * self.weights[at], minlength=len(batch)).astype(float)
-        return errors
-
-    def most(self) -> FloatVector:
-        """The error with all labels wrong."""
-        return sums(self.weights, self.places)
-
-
-class GraphLimits(GraphCosts):
-    """Limits of partly known gold: labels other than the known ones cost −∞."""
-
-    def __init__(self, structure: Graphs, sizes: LongVector, gold: IntVector, weights: FloatVector) -> None:
-        super().__init__(structure, sizes, gold, np.full(len(weights), -np.inf))
 
 
 def gold_outputs(structure: Graphs, sizes: LongVector, labels: Sequence[Sequence[int] | IntVector]) -> FloatVector:

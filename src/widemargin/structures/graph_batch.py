@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatMatrix, FloatVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.block_ascent import ascend
 from widemargin.decoders.cut import cut
@@ -275,27 +275,3 @@ def parts_of(shapes: Shapes, graphs: LongVector, outputs: FloatVector) -> tuple[
         read += last - first + 1
         indptr[k + 1] = write
     return indptr, numbers
-
-
-@kernel
-def fill_errors(
-    shapes: Shapes,
-    graphs: LongVector,
-    first: LongVector,
-    gold: IntVector,
-    weights: FloatVector,
-    scales: FloatVector,
-    starts: LongVector,
-    own: FloatVector,
-) -> None:
-    """Give all labels but the gold one the weight of their node, times each graph's scale, where gold ≥ 0 is known.
-
-    The nodes of example k have the gold labels gold[first[k]], gold[first[k] + 1], …
-    """
-    own[:] = 0.0
-    for k in range(len(graphs)):
-        begin = shapes.nodes[graphs[k]]
-        for v in range(shapes.nodes[graphs[k] + 1] - begin if scales[k] != 0.0 else 0):
-            right, weight, at = gold[first[k] + v], scales[k] * weights[first[k] + v], shapes.at_node[begin + v]
-            for label in range(shapes.widths[begin + v] if right >= 0 else 0):
-                own[starts[k] + at + label] = 0.0 if label == right else weight
