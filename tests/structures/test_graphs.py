@@ -104,6 +104,14 @@ def test_bounds_hold_however_short_the_search_is(seed, choices):
         assert output[-1] <= 2e-5 * (1.0 + abs(best))
 
 
+@pytest.mark.interpreted
+def test_nothing_is_missed_where_scores_forbid_all_labels():
+    shape = shape_of([2, 3, 3], [(0, 1), (1, 2), (2, 0)])
+    theta = np.zeros(shape.n_own)
+    theta[:2] = -np.inf
+    assert Graphs([shape]).best(scores_of(theta))[-1] == pytest.approx(0.0, abs=1e-9)
+
+
 @pytest.mark.parametrize("noise", [0.5, 2.0])
 def test_bounds_of_grids_are_close_to_linear_programmes(noise):
     from scipy.optimize import linprog

@@ -160,13 +160,13 @@ def ascend(
         best = _keep(plain, y, best, out)
         now = visit(graph, True, room, y)
         bound = min(bound, now)
-        if tight:
+        if tight and bound > -np.inf:
             if count % SPELL == 1 or waited == 0 or len(chosen) == 0:
                 chosen = doubtful(graph, triples, at, lent, y, (now - best) * DOUBT / n)
             tighten(graph, triples, sides, at, lent, chosen)
             now = visit(graph, True, room, y)
             bound = min(bound, now)
-        if bound - best <= CLOSED * (1.0 + abs(bound)):
+        if bound == -np.inf or bound - best <= CLOSED * (1.0 + abs(bound)):  # −∞: scores forbid all outputs
             break
         if choices > 0 and count % SPELL == 0 and (bound - best <= AGAIN * tried or waited + 1 >= SPELL):
             tried = bound - best

@@ -206,7 +206,7 @@ def decode(
             size = 1.0
             for score in scores:
                 size += abs(score) if abs(score) < np.inf else 0.0
-            found[n] = max(bound - total, 0.0) + effort.rounding * size
+            found[n] = effort.rounding * size + (max(bound - total, 0.0) if bound > -np.inf else 0.0)
         write += n + 1
 
 
