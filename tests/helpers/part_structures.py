@@ -21,7 +21,9 @@ from widemargin.structures.chain import Chain, Segments
 from widemargin.structures.classes import Choices, Classes
 from widemargin.structures.constituents import Constituents
 from widemargin.structures.dependencies import dependencies as of_kind
-from widemargin.structures.graph import ExactGraphs, shape_of
+from widemargin.structures.graph import ExactGraphs, Graphs, shape_of
+from widemargin.structures.graph_programmes import SolvedGraphs
+from widemargin.structures.graph_rules import RuledGraphs, at_most, implies
 from widemargin.structures.label_sets import LabelSets, ListedSets
 
 
@@ -31,7 +33,7 @@ class Case:
 
     `costs(size, gold, rng)` are the costs of the own parts. The error of an output is its costs less those of gold,
     which are 0 for most structures. `at(size, output)` gives for each position of an example the parts of an output
-    whose costs are its error there.
+    whose costs are its error there. `same` says whether outputs are equal.
     """
 
     structure: Any
@@ -40,6 +42,7 @@ class Case:
     every: Callable[[int], list[np.ndarray]]
     costs: Callable[..., np.ndarray]
     at: Callable[..., list[list[int]]] = field(default=lambda size, output: [])
+    same: Callable[..., bool] = np.array_equal
 
     @cached_property
     def outputs(self):
@@ -207,7 +210,7 @@ def choices():
     return Case(Choices(), [3, 1, 4], 0, lambda n: [np.array([y], dtype=np.int32) for y in range(n)], costs)
 
 
-def graphs():
+def graphs(make=ExactGraphs, obeys=None):
     """A path, no nodes, a cycle with nodes of other labels and parallel edges, and two nodes without an edge."""
     shapes = [
         shape_of([2, 2, 2], [(0, 1), (2, 1)]),
@@ -224,13 +227,22 @@ def graphs():
         return own
 
     return Case(
-        ExactGraphs(shapes),
+        make(shapes),
         [0, 1, 2, 3],
         0,
-        lambda i: [np.array([*y, 0.0]) for y in product(*map(range, shapes[i].widths.tolist()))],
+        lambda i: [
+            np.array([*y, 0.0]) for y in product(*map(range, shapes[i].widths.tolist())) if obeys is None or obeys(i, y)
+        ],
         costs,
         lambda i, y: [[int(first + label)] for first, label in zip(shapes[i].at_node, y[:-1], strict=True)],
+        lambda one, other: np.array_equal(one[:-1], other[:-1]),  # the last number is a bound on what was missed
     )
+
+
+def ruled_graphs():
+    """The same, but at most one node of the path has label 1, and a label of the cycle needs another one."""
+    rules = [[at_most(1, [(v, 1) for v in range(3)])], [], [implies((0, 1), (1, 2), (2, 0))], []]
+    return graphs(lambda shapes: RuledGraphs(shapes, rules), lambda i, y: all(rule.is_met(y) for rule in rules[i]))
 
 
 CASES = {
@@ -248,6 +260,9 @@ CASES = {
     "constituents": lambda: constituents(halves=True),
     "constituents without halves": lambda: constituents(halves=False),
     "graphs": graphs,
+    "graphs with bounds": lambda: graphs(Graphs),
+    "graphs by programmes": lambda: graphs(SolvedGraphs),
+    "graphs with rules": ruled_graphs,
     "grandsiblings": lambda: dependencies(GRANDSIBLINGS, 2, single_root=True),
 }
 """Cases by their names."""

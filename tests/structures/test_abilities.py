@@ -78,7 +78,7 @@ class Drawn:
 
     def number(self, k, output):
         """Which of the outputs of example k this is."""
-        return next(y for y, other in enumerate(self.case.outputs[k]) if np.array_equal(other, output))
+        return next(y for y, other in enumerate(self.case.outputs[k]) if self.case.same(other, output))
 
     def costs(self, chosen):
         """Costs of the own parts in a room of their own, and the error of every output of each example."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from widemargin.core.examples import Bounded, Marginals
 from widemargin.core.loop import Stop, fit
 from widemargin.core.problem import Problem
-from widemargin.core.sparse import Rows
+from widemargin.core.sparse import Rows, boundaries
 from widemargin.decoders.coverage import Limits
 from widemargin.errors import DataError
 from widemargin.solvers import named_solver
@@ -18,13 +18,12 @@ from widemargin.structures.examples import part_examples
 from widemargin.structures.flat import Scores
 from widemargin.structures.graph import (
     ExactGraphs,
-    GraphCosts,
-    GraphLimits,
     Graphs,
     gold_outputs,
     graphs,
     shape_of,
 )
+from widemargin.structures.graph_costs import GraphCosts
 from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
 from widemargin.structures.graph_rules import RuledGraphs, at_most, exactly, implies, together
 from widemargin.structures.part_rows import Items, Kinds, TiedRows
@@ -103,6 +102,14 @@ def test_bounds_hold_however_short_the_search_is(seed, choices):
     assert found + output[-1] >= best
     if choices > 1:  # it holds all choices, so nothing is left open
         assert output[-1] <= 2e-5 * (1.0 + abs(best))
+
+
+@pytest.mark.interpreted
+def test_nothing_is_missed_where_scores_forbid_all_labels():
+    shape = shape_of([2, 3, 3], [(0, 1), (1, 2), (2, 0)])
+    theta = np.zeros(shape.n_own)
+    theta[:2] = -np.inf
+    assert Graphs([shape]).best(scores_of(theta))[-1] == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])
@@ -254,9 +261,16 @@ def examples_of(rng, structure, *, known=1.0):
     features = TiedRows(sizes, structure.n_own(sizes), given_items, of_kinds, 4 * width + 16)
     labels = [rng.integers(0, width, size=len(s.widths)) for s in shapes]
     gold = np.concatenate([*labels, []]).astype(np.int32)
-    partly = np.where(rng.random(len(gold)) < known, gold, -1).astype(np.int32)
-    costs = GraphCosts(structure, sizes, partly, np.ones(len(gold)))
-    limits = GraphLimits(structure, sizes, partly, np.ones(len(gold))) if known < 1.0 else None
+    unknown = width  # the number of a row without costs
+    truth = np.where(rng.random(len(gold)) < known, gold, unknown).astype(np.int32)
+    costs, limits = (
+        GraphCosts(structure, sizes, boundaries([len(each) for each in labels]), truth, rows)
+        for rows in (
+            [*(1.0 - np.eye(width)), np.zeros(width)],
+            [*np.where(np.eye(width), 0.0, -np.inf), np.zeros(width)],
+        )
+    )
+    limits = limits if known < 1.0 else None
     return part_examples(structure, features, costs, gold_outputs(structure, sizes, labels), limits)
 
 
@@ -267,11 +281,14 @@ SHAPES = [
 ]
 
 
+RULED = RuledGraphs(SHAPES, [[at_most(2, [(v, 0) for v in range(4)]), implies((0, 0), (1, 1), (2, 2))], [], []])
+
+
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
     "structure",
-    [ExactGraphs(SHAPES), bounded_graphs(SHAPES), SolvedGraphs(SHAPES), RelaxedGraphs(SHAPES)],
-    ids=["eliminated", "bounded", "solved", "relaxed"],
+    [ExactGraphs(SHAPES), bounded_graphs(SHAPES), SolvedGraphs(SHAPES), RelaxedGraphs(SHAPES), RULED],
+    ids=["eliminated", "bounded", "solved", "relaxed", "ruled"],
 )
 def test_examples_are_a_structure(structure):
     check_structure(examples_of(np.random.default_rng(0), structure), n_draws=4)
@@ -342,9 +359,9 @@ def test_labels_known_in_part_are_filled_in():
     examples = examples_of(np.random.default_rng(4), ExactGraphs(SHAPES), known=0.5)
     w, batch = np.random.default_rng(5).normal(size=examples.n_weights), np.arange(3, dtype=np.int32)
     completed = examples.complete(w, batch)
-    known = examples.limits.gold
+    truth = examples.limits.truth
     labels = np.concatenate(examples.structure.labels(batch, completed))
-    assert np.array_equal(labels[known >= 0], known[known >= 0])
+    assert np.array_equal(labels[truth < 3], truth[truth < 3])
 
 
 @pytest.mark.parametrize(

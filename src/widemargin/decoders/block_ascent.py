@@ -1,18 +1,20 @@
 """Decoding any graph with a bound: messages (`decoders.messages`), tightened over short cycles (`decoders.cycles`).
 
 Labels are read off while messages go there, each the best next to those before it, and then improved one at a time.
-Bounds are taken when messages have come back. Once messages alone make no headway, cycles are visited after each way
-back, and messages go back once more. Every few rounds, a search looks for better labels among those that the bound has
-not ruled out (`decoders.frontier`). If it ends without leaving out any, the best labels are proven to be the best.
+Each region in which they differ from the best so far keeps the better ones. Bounds are taken when messages have come
+back. Once messages alone make no headway, cycles near the gap (`decoders.terms`) are visited after each way back, and
+messages go back once more. Now and then, a search looks for better labels among those that the bound has not ruled out
+(`decoders.frontier`). If it ends without leaving out any, the best labels are proven to be the best.
 """
 
 import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, LongMatrix, LongVector
-from widemargin.decoders.cycles import tighten
+from widemargin.decoders.cycles import lent_at, tighten
 from widemargin.decoders.frontier import search
 from widemargin.decoders.messages import Graph, add_pairs, visit
+from widemargin.decoders.terms import doubtful
 
 SWEEPS = 20
 """How often all labels are improved one at a time, at most."""
@@ -23,8 +25,14 @@ HEADWAY = 0.99
 HEADWAY_ALONE, SPELL = 0.9, 5
 """While messages are alone, a round that leaves more than this makes none; cycles are visited after so many of them.
 
-Such rounds cost about a seventh of those with cycles. A search comes after every `SPELL` rounds of either kind.
+Such rounds cost less than half of those with cycles. Searches come after every `SPELL` rounds of either kind, at most.
 """
+
+AGAIN = 0.5
+"""A search comes again once no more than this share of the gap is left, or before it ends."""
+
+DOUBT = 0.01
+"""Triples are visited where the gap lies, but for this share of it; they are chosen anew every `SPELL` rounds."""
 
 LEAST_BEAM = 32
 """A search goes on from at least so many choices of labels at each node, however large the graph."""
@@ -65,6 +73,63 @@ def _total(graph: Graph, y: LongVector) -> float:
 
 
 @kernel
+def _rise(graph: Graph, v: int, y: LongVector, out: FloatVector) -> float:
+    """By how much the score rises if node v, and the nodes next to it whose labels differ, have those of y.
+
+    Edges between two such nodes count at their first end.
+    """
+    new, old = y[v], int(out[v])
+    rise = graph.theta[graph.at_node[v] + new] - graph.theta[graph.at_node[v] + old]
+    for k in range(graph.first[v], graph.last[v]):
+        e = graph.near[k]
+        end = 0 if graph.ends[e, 0] == v else 1
+        u = graph.ends[e, 1 - end]
+        new_u, old_u = y[u], int(out[u])
+        if end == 1 and new_u != old_u:
+            continue
+        width, at = graph.widths[graph.ends[e, 1]], graph.at_edge[e]
+        if end == 0:
+            rise += graph.theta[at + new * width + new_u] - graph.theta[at + old * width + old_u]
+        else:
+            rise += graph.theta[at + new_u * width + new] - graph.theta[at + old_u * width + old]
+    return rise
+
+
+@kernel
+def _keep(graph: Graph, y: LongVector, best: float, out: FloatVector) -> float:
+    """Take over to `out`, which scores `best`, what is better in y; return the score.
+
+    Nodes whose labels differ form regions that share no edges, so each region may have its better labels.
+    """
+    n = len(y)
+    if best == -np.inf:
+        total = _total(graph, y)
+        if total > best:
+            out[:n] = y
+        return total
+    region, seen, changed = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.bool_), False
+    for root in range(n):
+        if seen[root] or y[root] == out[root]:
+            continue
+        seen[root], region[0], count, at, rise = True, root, 1, 0, 0.0
+        while at < count:
+            v, at = region[at], at + 1
+            rise += _rise(graph, v, y, out)
+            for k in range(graph.first[v], graph.last[v]):
+                u = graph.ends[graph.near[k], 0] + graph.ends[graph.near[k], 1] - v
+                if not seen[u] and y[u] != out[u]:
+                    seen[u], region[count], count = True, u, count + 1
+        for k in range(count):  # the other regions have no edge to this one, so they may have changed
+            v = region[k]
+            if rise > 0.0:
+                out[v] = y[v]
+            else:
+                y[v] = int(out[v])
+        changed = changed or rise > 0.0
+    return _total(graph, y) if changed else best
+
+
+@kernel
 def ascend(
     plain: Graph,
     wide: Graph,
@@ -84,8 +149,9 @@ def ascend(
     n, width, waited, graph = len(plain.widths), 1, 0, plain
     for v in range(n):
         width = max(width, plain.widths[v])
+    tried, chosen = np.inf, np.empty(0, dtype=np.int64)
     room, y, best, bound, least = np.empty(width), np.zeros(n, dtype=np.int64), -np.inf, np.inf, np.inf
-    lent, tight, used = np.empty(0), False, triples[:0]
+    lent, tight, used, at = np.empty(0), False, triples[:0], lent_at(wide, triples)
     out[:n] = 0.0
     beam = max(choices // max(n, 1), LEAST_BEAM)
     for count in range(1, rounds + 1):
@@ -94,14 +160,17 @@ def ascend(
         best = _keep(plain, y, best, out)
         now = visit(graph, True, room, y)
         bound = min(bound, now)
-        if tight:
-            tighten(graph, triples, sides, lent)
+        if tight and bound > -np.inf:
+            if count % SPELL == 1 or waited == 0 or len(chosen) == 0:
+                chosen = doubtful(graph, triples, at, lent, y, (now - best) * DOUBT / n)
+            tighten(graph, triples, sides, at, lent, chosen)
             now = visit(graph, True, room, y)
             bound = min(bound, now)
-        if bound - best <= CLOSED * (1.0 + abs(bound)):
+        if bound == -np.inf or bound - best <= CLOSED * (1.0 + abs(bound)):  # −∞: scores forbid all outputs
             break
-        if choices > 0 and count % SPELL == 0:
-            found, limit = search(graph, used, lent, now, best, beam, y)
+        if choices > 0 and count % SPELL == 0 and (bound - best <= AGAIN * tried or waited + 1 >= SPELL):
+            tried = bound - best
+            found, limit = search(graph, used, at, lent, now, best, beam, y)
             best, bound = _keep(plain, y, best, out) if found else best, min(bound, limit)
             if bound - best <= CLOSED * (1.0 + abs(bound)):
                 break
@@ -109,28 +178,7 @@ def ascend(
         waited = waited + 1 if gap > (HEADWAY if tight else HEADWAY_ALONE) * least else 0
         least = least if waited else gap
         if len(triples) > 0 and not tight and waited >= SPELL:
-            graph, tight, lent, waited, used = wide, True, np.zeros(_n_lent(wide, triples)), 0, triples
+            graph, tight, lent, waited, used = wide, True, np.zeros(at[-1]), 0, triples
         elif waited >= patience:
             break
     return best, bound
-
-
-@kernel
-def _keep(graph: Graph, y: LongVector, best: float, out: FloatVector) -> float:
-    """Write these labels to `out` if they score more than `best`; return the better score."""
-    total = _total(graph, y)
-    if total > best:
-        for v in range(len(y)):
-            out[v] = y[v]
-    return max(total, best)
-
-
-@kernel
-def _n_lent(graph: Graph, triples: LongMatrix) -> int:
-    """How many pairs of labels all triples have together."""
-    count = 0
-    for t in range(len(triples)):
-        u, v, w = triples[t]
-        n_u, n_v, n_w = graph.widths[u], graph.widths[v], graph.widths[w]
-        count += n_u * (n_v + n_w) + n_v * n_w
-    return count

@@ -140,18 +140,31 @@ def _transpose(matrix: FloatMatrix, n: int, width: int, out: FloatMatrix) -> Flo
 
 
 @kernel
-def tighten(graph: Graph, triples: LongMatrix, sides: LongMatrix, lent: FloatVector) -> None:
-    """Visit the triples after messages have gone back; `lent` has λ of the three sides of each, one after the other."""
-    shares, widest, end = shares_of(graph), 1, 0
+def lent_at(graph: Graph, triples: LongMatrix) -> LongVector:
+    """Where λ of the three sides of each triple begins, and the end of all."""
+    at = np.zeros(len(triples) + 1, dtype=np.int64)
+    for t in range(len(triples)):
+        u, v, w = triples[t]
+        n_u, n_v, n_w = graph.widths[u], graph.widths[v], graph.widths[w]
+        at[t + 1] = at[t] + n_u * (n_v + n_w) + n_v * n_w
+    return at
+
+
+@kernel
+def tighten(
+    graph: Graph, triples: LongMatrix, sides: LongMatrix, at: LongVector, lent: FloatVector, chosen: LongVector
+) -> None:
+    """Visit the `chosen` triples after messages have gone back; λ of the sides of triple t begins at lent[at[t]]."""
+    shares, widest = shares_of(graph), 1
     for width in graph.widths:
         widest = max(widest, width)
     tables, room = np.empty((5, widest, widest)), np.empty(widest)
     uv, uw, vw, most, other = tables[0], tables[1], tables[2], tables[3], tables[4]
-    for t in range(len(triples)):
+    for t in chosen:
         u, v, w = triples[t]
-        n_u, n_v, n_w = graph.widths[u], graph.widths[v], graph.widths[w]
-        at_uv, at_uw = end, end + n_u * n_v
-        at_vw, end = at_uw + n_u * n_w, at_uw + n_u * n_w + n_v * n_w
+        n_u, n_v, n_w, at_uv, end = graph.widths[u], graph.widths[v], graph.widths[w], at[t], at[t + 1]
+        at_uw = at_uv + n_u * n_v
+        at_vw = at_uw + n_u * n_w
         _take_back(graph, sides[t, 0], u, shares, lent[at_uv:at_uw], room, uv)
         _take_back(graph, sides[t, 1], u, shares, lent[at_uw:at_vw], room, uw)
         _take_back(graph, sides[t, 2], v, shares, lent[at_vw:end], room, vw)

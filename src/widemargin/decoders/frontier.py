@@ -1,10 +1,6 @@
 """Closing the gap that messages leave: a search through the labels that a better output may still have.
 
-After the way back, what an output lacks of the bound B is a sum of terms that are never negative
-(`decoders.messages`, `decoders.cycles`):
-
-    B − score(y) = Σ_v d_v(y_v) + Σ_uv d_uv(y_u, y_v) + Σ_t d_t(y_u, y_v, y_w)
-
+After the way back, what an output lacks of the bound B is a sum of terms that are never negative (`decoders.terms`).
 Labels are chosen node after node. Once the terms of a choice reach B − best, no output that goes on from it is better
 than the best one known, so it is dropped. The frontier are the nodes that have edges to later ones. Choices that agree
 on it can go on alike, so only the one with the least sum is kept. This is elimination, but only of the labels that are
@@ -21,27 +17,11 @@ import numpy as np
 
 from widemargin._jit import kernel
 from widemargin._types import FloatVector, IntMatrix, IntVector, LongMatrix, LongVector
-from widemargin.decoders.messages import Graph, shares_of
-
-PRUNINGS = 10
-"""How often all labels are checked for whether anything next to them leaves them a chance, at most."""
-
+from widemargin.decoders.messages import Graph
+from widemargin.decoders.terms import Terms, pair_at, terms_of
 
 WORTH = 0.5
 """A search ends once it can close no larger share of the gap than this."""
-
-
-class Terms(NamedTuple):
-    """All d: `d` has those of nodes and edges, in the layout of θ, and `ahead` the least that later edges add.
-
-    Triples whose last node is v are order[first[v]] … order[first[v + 1] − 1]; those of triple t begin at lent[at[t]].
-    """
-
-    d: FloatVector
-    ahead: FloatVector
-    first: LongVector
-    order: LongVector
-    at: LongVector
 
 
 class Choices(NamedTuple):
@@ -55,96 +35,6 @@ class Choices(NamedTuple):
     trail: LongVector
     last: IntVector
     table: LongVector
-
-
-@kernel
-def _pair(graph: Graph, e: int, end: int, label: int, other: int) -> int:
-    """Where the pair of these labels stands, the first of them at this end of edge e."""
-    width = graph.widths[graph.ends[e, 1]]
-    return graph.at_edge[e] + (label * width + other if end == 0 else other * width + label)
-
-
-@kernel
-def _lacks(graph: Graph) -> FloatVector:
-    """d of all nodes and edges, after the way back; ∞ where no output has a label or a pair."""
-    shares, d = shares_of(graph), np.empty(len(graph.theta))
-    for v in range(len(graph.widths)):
-        ahead, at, width = 0, graph.at_node[v], graph.widths[v]
-        for k in range(graph.first[v], graph.last[v]):
-            ahead += 1 if graph.ends[graph.near[k], 0] + graph.ends[graph.near[k], 1] - v < v else 0
-        left = max(ahead, graph.last[v] - graph.first[v] - ahead, 1) - ahead
-        best = shares[at : at + width].max()
-        for label in range(width):
-            share = shares[at + label]
-            d[at + label] = np.inf if share == -np.inf else left * (best - share)
-    for e in range(len(graph.ends)):
-        end = 0 if graph.ends[e, 0] > graph.ends[e, 1] else 1
-        v, u = graph.ends[e, end], graph.ends[e, 1 - end]
-        for label in range(graph.widths[v]):
-            share, back = shares[graph.at_node[v] + label], graph.m[graph.places[e, end] + label]
-            for other in range(graph.widths[u]):
-                place, message = _pair(graph, e, end, label, other), graph.m[graph.places[e, 1 - end] + other]
-                if min(share, back, message, graph.theta[place]) == -np.inf:
-                    d[place] = np.inf
-                else:
-                    d[place] = message + back - share - graph.theta[place]
-    return d
-
-
-@kernel
-def _least(graph: Graph, d: FloatVector, e: int, end: int, label: int) -> float:
-    """The least d of edge e with this label at its end, over the labels at its other end that are left."""
-    u, least = graph.ends[e, 1 - end], np.inf
-    for other in range(graph.widths[u]):
-        if d[graph.at_node[u] + other] < np.inf:
-            least = min(least, d[_pair(graph, e, end, label, other)])
-    return least
-
-
-@kernel
-def _prune(graph: Graph, d: FloatVector, gap: float) -> FloatVector:
-    """Set d of labels to ∞ that no better output has; return the least that later edges add to each label."""
-    ahead = np.zeros(len(d))
-    for _ in range(PRUNINGS):
-        changed = False
-        for v in range(len(graph.widths)):
-            for label in range(graph.widths[v]):
-                place = graph.at_node[v] + label
-                later = earlier = 0.0
-                for k in range(graph.first[v], graph.last[v] if d[place] < np.inf else graph.first[v]):
-                    e = graph.near[k]
-                    end = 0 if graph.ends[e, 0] == v else 1
-                    if graph.ends[e, 1 - end] > v:
-                        later += _least(graph, d, e, end, label)
-                    else:
-                        earlier += _least(graph, d, e, end, label)
-                ahead[place] = later
-                if d[place] < np.inf and d[place] + later + earlier >= gap:
-                    d[place], changed = np.inf, True
-        if not changed:
-            break
-    return ahead
-
-
-@kernel
-def _terms(graph: Graph, triples: LongMatrix, gap: float) -> Terms:
-    n = len(graph.widths)
-    first, end = np.zeros(n + 2, dtype=np.int64), 0
-    order, at = np.empty(len(triples), dtype=np.int64), np.empty(len(triples), dtype=np.int64)
-    for t in range(len(triples)):
-        u, v, w = triples[t]
-        first[w + 2] += 1
-        n_pairs = graph.widths[u] * (graph.widths[v] + graph.widths[w]) + graph.widths[v] * graph.widths[w]
-        at[t] = end
-        end += n_pairs
-    for v in range(n + 1):
-        first[v + 1] += first[v]
-    for t in range(len(triples)):
-        w = triples[t, 2]
-        order[first[w + 1]] = t
-        first[w + 1] += 1
-    d = _lacks(graph)
-    return Terms(d, _prune(graph, d, gap), first, order, at)
 
 
 @kernel
@@ -185,7 +75,7 @@ def _added(
         end = 0 if graph.ends[e, 0] == v else 1
         u = graph.ends[e, 1 - end]
         if u < v:
-            added += terms.d[_pair(graph, e, end, label, row[slots[u]])]
+            added += terms.d[pair_at(graph, e, end, label, row[slots[u]])]
     for k in range(terms.first[v], terms.first[v + 1]):
         t = terms.order[k]
         u, w = triples[t, 0], triples[t, 1]
@@ -308,14 +198,21 @@ def _grow(
 
 @kernel
 def search(
-    graph: Graph, triples: LongMatrix, lent: FloatVector, bound: float, best: float, beam: int, y: LongVector
+    graph: Graph,
+    triples: LongMatrix,
+    at: LongVector,
+    lent: FloatVector,
+    bound: float,
+    best: float,
+    beam: int,
+    y: LongVector,
 ) -> tuple[bool, float]:
     """Look for labels that score more than `best`, into `y`; return whether there are any, and the better bound.
 
-    `bound` is that of the messages, which have just gone back; `lent` belongs to the `triples`.
+    `bound` is that of the messages, which have just gone back; λ of the `triples` begins at lent[at].
     """
     n, gap, dropped, count, used = len(graph.widths), bound - best, np.inf, 1, 0
-    terms = _terms(graph, triples, gap)
+    terms = terms_of(graph, triples, at, gap)
     slots, last, n_slots = _slots_of(graph)
     now, new, trail = _room(beam, n_slots), _room(beam, n_slots), np.empty((64, 2), dtype=np.int64)
     for v in range(n):
@@ -335,7 +232,7 @@ def search(
     limit = max(best, bound - dropped)
     if count == 0:
         return False, limit
-    at = now.trail[0]
+    back = now.trail[0]
     for v in range(n - 1, -1, -1):
-        y[v], at = trail[at, 1], trail[at, 0]
+        y[v], back = trail[back, 1], trail[back, 0]
     return True, max(limit, bound - now.sums[0])

@@ -7,9 +7,10 @@ edge, the label of the second end running first. There are no shared parts: feat
 common (`structures.part_rows`).
 
 How a graph is decoded depends on its shape. With few loops it is exact (`decoders.elimination`); `ExactGraphs` has only
-such graphs, so it can also sum over all outputs. Elsewhere `decoders.block_ascent` finds labels and an upper bound on
-the score of every output. So outputs are vectors of numbers: the labels of the nodes, and by how much another output
-may score higher. What is learnt from them is proven nonetheless (`core.examples.Bounded`).
+such graphs, so it can also sum over all outputs. Elsewhere, a cut is exact for two labels if the scores allow it
+(`decoders.cut`), and otherwise `decoders.block_ascent` finds labels and an upper bound on the score of every output. So
+outputs are vectors of numbers: the labels of the nodes, and by how much another output may score higher. What is learnt
+from them is proven nonetheless (`core.examples.Bounded`).
 
 The size of an example is its number among the `shapes`.
 """
@@ -20,15 +21,15 @@ from typing import Literal
 import numpy as np
 
 from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import boundaries, sums
+from widemargin.core.sparse import boundaries
 from widemargin.decoders.elimination import Elimination, elimination
 from widemargin.errors import DataError
-from widemargin.structures.flat import Counts, Flat, Numbers, Scores, places_of
+from widemargin.structures.flat import Counts, Flat, Numbers, Scores
 from widemargin.structures.graph_batch import (
+    Effort,
     Shape,
     decode,
     draw,
-    fill_errors,
     parts_of,
     shapes_of,
     sum_up,
@@ -73,7 +74,8 @@ class Graphs(Flat):
     Parameters
     ----------
     shapes : a shape for each example
-    plans : how to decode each exactly; None, for one or for all, if block ascent is to decode it
+    plans : how to decode each exactly; None, for one or for all, if a cut or block ascent is to decode it
+    cuts : whether cuts decode graphs of two labels where they can (`decoders.cut`)
     rounds, patience, choices : when block ascent stops, and how many labels its searches try (`decoders.block_ascent`)
     """
 
@@ -82,19 +84,24 @@ class Graphs(Flat):
         shapes: Sequence[Shape],
         plans: Sequence[Elimination | None] | None = None,
         *,
+        cuts: bool = True,
         rounds: int = ROUNDS,
         patience: int = PATIENCE,
         choices: int = CHOICES,
     ) -> None:
-        self.shapes, self.rounds, self.patience, self.choices = shapes, rounds, patience, choices
+        self.shapes, self.cuts = shapes, cuts
+        self.rounds, self.patience, self.choices = rounds, patience, choices
         self.flat, self.ways = shapes_of(shapes), ways_of(shapes, plans or [None] * len(shapes))
         self._n_nodes = np.diff(self.flat.nodes)
 
     @property
     def about(self) -> str:
-        """How many shapes are decoded with bounds; many graphs may have the same one."""
-        n_bounded = int((np.diff(self.ways.net_at[1]) > 0).sum())
-        return f"{n_bounded} of {len(self.shapes)} shapes of graphs are decoded with bounds" if n_bounded else ""
+        """How many shapes are decoded with bounds or by cuts; many graphs may have the same one."""
+        bounded = np.flatnonzero(np.diff(self.ways.net_at[1]) > 0).tolist()
+        n_cut = sum(bool((self.shapes[i].widths == 2).all()) for i in bounded) if self.cuts else 0
+        text = f"{len(bounded)} of {len(self.shapes)} shapes of graphs are decoded with bounds" if bounded else ""
+        cuts = f", {n_cut} of them (two labels) exactly by a cut if its weights allow it"
+        return text + cuts if n_cut else text
 
     def n_own(self, sizes: LongVector) -> LongVector:
         """The labels of nodes and the pairs of edges."""
@@ -120,18 +127,11 @@ class Graphs(Flat):
         """These labels as outputs, end to end; the excess of each is 0."""
         return np.concatenate([np.empty(0), *(np.append(np.asarray(each, dtype=np.float64), 0.0) for each in labels)])
 
-    def wrong(self, sizes: LongVector, outputs: FloatVector, gold: IntVector) -> FloatVector:
-        """1 for each node whose label is not the gold one, 0 for all others."""
-        labels = np.delete(outputs, np.cumsum(self.lengths(sizes)) - 1)
-        return (labels != gold).astype(np.float64)
-
     def best(self, scores: Scores) -> FloatVector:
         """The best labels, or labels with a bound on the best score."""
-        found, limits = (
-            np.empty(int(self.lengths(scores.sizes).sum())),
-            (self.rounds, self.patience, self.choices, ROUNDING),
-        )
-        decode(self.flat, self.ways, scores.sizes, scores.starts, scores.own, *limits, found)
+        found = np.empty(int(self.lengths(scores.sizes).sum()))
+        effort = Effort(self.cuts, self.rounds, self.patience, self.choices, ROUNDING)
+        decode(self.flat, self.ways, scores.sizes, scores.starts, scores.own, effort, found)
         return found
 
 
@@ -193,7 +193,8 @@ def plans_of(shapes: Sequence[Shape]) -> list[Elimination | None]:
 def graphs(shapes: Sequence[Shape], *, inference: Inference = "auto") -> Graphs:
     """The structure of these graphs.
 
-    `auto` decodes graphs with few loops exactly, and others with a bound; if all have few loops, the structure is
+    `auto` decodes graphs with few loops exactly, those of two labels by cuts if their scores allow it, and others with
+    a bound; if all have few loops, the structure is
     `ExactGraphs`. `bounded` decodes all of them with a bound. `exact` is `auto`, but integer programmes close the gaps
     that bounds leave. `relaxed` has fractions of labels as outputs, the solutions of linear programmes
     (`structures.graph_programmes`).
@@ -206,50 +207,9 @@ def graphs(shapes: Sequence[Shape], *, inference: Inference = "auto") -> Graphs:
             return ExactGraphs(shapes, plans)
         return RelaxedGraphs(shapes) if plans is None else SolvedGraphs(shapes, plans)
     if inference == "bounded":
-        return Graphs(shapes)
+        return Graphs(shapes, cuts=False)
     plans = plans_of(shapes)
     return Graphs(shapes, plans) if None in plans else ExactGraphs(shapes, plans)
-
-
-class GraphCosts:
-    """Δ(y) = Σ_v weight_v [y_v ≠ gold_v] (`structures.parts.Costs`); a gold label of −1 is unknown and costs nothing.
-
-    Parameters
-    ----------
-    structure, sizes : the graphs, and which of them each example is
-    gold : the gold labels of all examples, end to end
-    weights : of each node's error, in the same order
-    """
-
-    def __init__(self, structure: Graphs, sizes: LongVector, gold: IntVector, weights: FloatVector) -> None:
-        self.structure, self.sizes, self.gold, self.weights = structure, sizes, gold, weights
-        self.places = boundaries(np.array([len(structure.shapes[size].widths) for size in sizes.tolist()]))
-
-    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
-        """Write the costs of labels, times each example's scale; pairs cost nothing."""
-        gold = (self.places[batch], self.gold, self.weights)
-        fill_errors(self.structure.flat, self.sizes[batch], *gold, scales, room.starts, room.own)
-
-    def errors(self, batch: IntVector, outputs: FloatVector) -> FloatVector:
-        """The weights of wrong labels, summed for each example."""
-        sizes, first = self.sizes[batch], self.places[batch]
-        n_nodes = self.places[batch + 1] - first
-        at, example = places_of(first, n_nodes), np.repeat(np.arange(len(batch)), n_nodes)
-        gold = self.gold[at]
-        wrong = np.where(gold >= 0, self.structure.wrong(sizes, outputs, gold), 0.0)
-        errors: FloatVector = np.bincount(example, weights=wrong * self.weights[at], minlength=len(batch)).astype(float)
-        return errors
-
-    def most(self) -> FloatVector:
-        """The error with all labels wrong."""
-        return sums(self.weights, self.places)
-
-
-class GraphLimits(GraphCosts):
-    """Limits of partly known gold: labels other than the known ones cost −∞."""
-
-    def __init__(self, structure: Graphs, sizes: LongVector, gold: IntVector, weights: FloatVector) -> None:
-        super().__init__(structure, sizes, gold, np.full(len(weights), -np.inf))
 
 
 def gold_outputs(structure: Graphs, sizes: LongVector, labels: Sequence[Sequence[int] | IntVector]) -> FloatVector:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from widemargin._jit import kernel
-from widemargin._types import FloatMatrix, FloatVector, IntVector, LongMatrix, LongVector
+from widemargin._types import FloatMatrix, FloatVector, LongMatrix, LongVector
 from widemargin.core.sparse import boundaries
 from widemargin.decoders.block_ascent import ascend
+from widemargin.decoders.cut import cut
 from widemargin.decoders.cycles import cycles
 from widemargin.decoders.elimination import Elimination, eliminate, marginals, read_back
 from widemargin.decoders.messages import Graph
@@ -143,25 +144,39 @@ def _net_of(ways: Ways, i: int) -> Net:
     )
 
 
+class Effort(NamedTuple):
+    """What is tried on graphs without a plan: cuts, and how much of block ascent (`decoders.block_ascent`)."""
+
+    cuts: bool
+    rounds: int
+    patience: int
+    choices: int
+    rounding: float
+
+
 @kernel
-def _ascended(
-    shapes: Shapes, net: Net, i: int, own: FloatVector, rounds: int, patience: int, choices: int, out: FloatVector
+def _bounded(
+    shapes: Shapes, net: Net, i: int, own: FloatVector, effort: Effort, out: FloatVector
 ) -> tuple[float, float]:
-    """Decode graph i by block ascent; return the score of its labels and the bound."""
+    """Decode graph i by a cut or by block ascent; return the score of its labels and the bound."""
     begin, end, n_edges = shapes.nodes[i], shapes.nodes[i + 1], shapes.edges[i + 1] - shapes.edges[i]
     widths, at_node, n_parts, n_messages = shapes.widths[begin:end], shapes.at_node[begin:end], len(own), 0
     for e in range(len(net.ends)):
         u, v = net.ends[e]
         n_parts += widths[u] * widths[v] if e >= n_edges else 0
         n_messages += widths[u] + widths[v]
-    theta, m = np.zeros(n_parts), np.zeros(n_messages)
+    ends, at_edge, m = net.ends[:n_edges], net.at_edge[:n_edges], np.zeros(n_messages)
+    plain = Graph(own, widths, ends, at_node, at_edge, net.first, net.last, net.near, net.places, m)
+    if effort.cuts:
+        done, score, bound = cut(plain, out)
+        if done:
+            return score, bound
+    theta = np.zeros(n_parts)
     theta[: len(own)] = own
     last = np.empty(len(net.first), dtype=np.int64)
     last[:-1], last[-1:] = net.first[1:], len(net.near)
     wide = Graph(theta, widths, net.ends, at_node, net.at_edge, net.first, last, net.near, net.places, m)
-    ends, at_edge = net.ends[:n_edges], net.at_edge[:n_edges]
-    plain = Graph(own, widths, ends, at_node, at_edge, net.first, net.last, net.near, net.places, m)
-    return ascend(plain, wide, net.triples, net.sides, rounds, patience, choices, out)
+    return ascend(plain, wide, net.triples, net.sides, effort.rounds, effort.patience, effort.choices, out)
 
 
 @kernel
@@ -171,10 +186,7 @@ def decode(
     graphs: LongVector,
     starts: LongVector,
     own: FloatVector,
-    rounds: int,
-    patience: int,
-    choices: int,
-    rounding: float,
+    effort: Effort,
     out: FloatVector,
 ) -> None:
     """The best labels of each graph, or good ones, and behind them by how much others may score higher."""
@@ -190,11 +202,11 @@ def decode(
             eliminate(plan, values, False)
             read_back(plan, values, np.empty(0), found)
         elif n > 0:
-            total, bound = _ascended(shapes, _net_of(ways, i), i, scores, rounds, patience, choices, found)
+            total, bound = _bounded(shapes, _net_of(ways, i), i, scores, effort, found)
             size = 1.0
             for score in scores:
                 size += abs(score) if abs(score) < np.inf else 0.0
-            found[n] = max(bound - total, 0.0) + rounding * size
+            found[n] = effort.rounding * size + (max(bound - total, 0.0) if bound > -np.inf else 0.0)
         write += n + 1
 
 
@@ -263,27 +275,3 @@ def parts_of(shapes: Shapes, graphs: LongVector, outputs: FloatVector) -> tuple[
         read += last - first + 1
         indptr[k + 1] = write
     return indptr, numbers
-
-
-@kernel
-def fill_errors(
-    shapes: Shapes,
-    graphs: LongVector,
-    first: LongVector,
-    gold: IntVector,
-    weights: FloatVector,
-    scales: FloatVector,
-    starts: LongVector,
-    own: FloatVector,
-) -> None:
-    """Give all labels but the gold one the weight of their node, times each graph's scale, where gold ≥ 0 is known.
-
-    The nodes of example k have the gold labels gold[first[k]], gold[first[k] + 1], …
-    """
-    own[:] = 0.0
-    for k in range(len(graphs)):
-        begin = shapes.nodes[graphs[k]]
-        for v in range(shapes.nodes[graphs[k] + 1] - begin if scales[k] != 0.0 else 0):
-            right, weight, at = gold[first[k] + v], scales[k] * weights[first[k] + v], shapes.at_node[begin + v]
-            for label in range(shapes.widths[begin + v] if right >= 0 else 0):
-                own[starts[k] + at + label] = 0.0 if label == right else weight

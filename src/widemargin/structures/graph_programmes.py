@@ -133,16 +133,6 @@ class RelaxedGraphs(SolvedGraphs):
         each = zip(sizes.tolist(), self._each(sizes, outputs), strict=True)
         return [labels_of(self.shapes[size], mu) for size, mu in each]
 
-    def wrong(self, sizes: LongVector, outputs: FloatVector, gold: IntVector) -> FloatVector:
-        """How much of each node has another label than gold."""
-        places, at = [NOTHING], 0
-        for size, mu in zip(sizes.tolist(), self._each(sizes, outputs), strict=True):
-            shape = self.shapes[size]
-            right = gold[at : at + len(shape.widths)]
-            at += len(right)
-            places.append(1.0 - mu[shape.at_node + np.maximum(right, 0)])
-        return np.concatenate(places)
-
     def _each(self, sizes: LongVector, outputs: FloatVector) -> list[FloatVector]:
         return [each[:-1] for each in np.split(outputs, np.cumsum(self.lengths(sizes))[:-1])]
 

@@ -78,7 +78,9 @@ class RuledGraphs(SolvedGraphs):
                 for v, label in rule.parts:
                     if not (0 <= v < len(shape.widths) and 0 <= label < shape.widths[v]):
                         raise DataError(f"graph {i}: there is no node {v} with label {label}, but a rule names it")
-        super().__init__(shapes, plans_of(shapes), limits)
+        different = {id(shape): shape for shape in shapes}
+        plans = dict(zip(different, plans_of(list(different.values())), strict=True))
+        super().__init__(shapes, [plans[id(shape)] for shape in shapes], limits)
         self.rules = rules
 
     @property

@@ -1,8 +1,9 @@
 """Constraints on predictions, given with each call; nothing about them is learnt.
 
-A constraint gives forbidden parts a weight of −∞, so decoders need not know about it. Only `at_most_one` concerns whole
-outputs instead of parts; branch and bound enforces it. The best output of a branch bounds the scores of the others.
-If it has two spans of a type, the first beginning at b, every output with at most one is in one of two branches,
+A constraint gives forbidden parts a weight of −∞, so decoders need not know about it. Only two kinds concern whole
+outputs instead of parts: rules for graphs (`structures.graph_rules`), and `at_most_one`, which branch and bound
+enforces. The best output of a branch bounds the scores of the others. If it has two spans of a type, the first
+beginning at b, every output with at most one is in one of two branches,
 
     no span of the type begins at or before b      or      none begins after b
 
@@ -19,13 +20,16 @@ import numpy as np
 
 from widemargin._types import BoolMatrix, FloatVector, IntVector
 from widemargin.core.sparse import boundaries
-from widemargin.errors import DataError
+from widemargin.errors import DataError, UnsupportedError
 from widemargin.text.spans import Span
 
 T = TypeVar("T")
 
 Windows: TypeAlias = Mapping[str, tuple[int, int]]
 """The first and the last position where spans of a type may begin; types without an entry may begin anywhere."""
+
+RULES = ("implies", "at_most", "exactly", "together")
+"""Constraints on labels of graphs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,10 @@ class Constraints:
     forbidden : pairs of labels (before, after) that may not follow each other
     bio : whether labels must mark spans properly: in BIO, I-X only after B-X or I-X
     at_most_one : types that may have at most one span per sequence; implies `bio`
+    implies : for each graph, rows of parts (node, label): with the first, at least one of the others
+    at_most : for each graph, pairs (k, parts) or (k, label): no more than k of these parts, or nodes with this label
+    exactly : for each graph, pairs (k, parts) or (k, label): as many of them as k
+    together : for each graph, rows of parts: all of them or none
 
     Examples
     --------
@@ -52,6 +60,29 @@ class Constraints:
     forbidden: Collection[tuple[Any, Any]] = ()
     bio: bool = False
     at_most_one: Collection[str] = ()
+    implies: Sequence[Sequence[Sequence[Any]] | None] | None = None
+    at_most: Sequence[Sequence[tuple[int, Any]] | None] | None = None
+    exactly: Sequence[Sequence[tuple[int, Any]] | None] | None = None
+    together: Sequence[Sequence[Sequence[Any]] | None] | None = None
+
+    def only_rules(self) -> "Constraints":
+        """These constraints with nothing but rules for graphs."""
+        return Constraints(**{name: getattr(self, name) for name in RULES})
+
+    def refuse_rules(self) -> None:
+        """Raise if there are rules, which only graphs can obey."""
+        for name in RULES:
+            if getattr(self, name) is not None:
+                raise UnsupportedError(f"only labels of graphs can obey {name}")
+
+    def rules(self, n_graphs: int) -> Iterator[tuple[str, int, Any]]:
+        """All rules as (name, graph, rule)."""
+        for name in RULES:
+            given = getattr(self, name)
+            if given is not None and len(given) != n_graphs:
+                raise DataError(f"there are {n_graphs} graphs, but {name} is given for {len(given)}")
+            for i, each in enumerate(given or ()):
+                yield from ((name, i, rule) for rule in each or ())
 
     def allowed_labels(self, lengths: Sequence[int]) -> list[tuple[int, int, Collection[Any]]]:
         """The entries of `allowed` as (sequence, position, labels), checked against the `lengths`."""

@@ -211,6 +211,7 @@ class Constrained(ABC, Generic[E]):
     """
 
     def __init__(self, examples: E, weights: Any, labels: Sequence[Any], constraints: Constraints) -> None:
+        constraints.refuse_rules()
         self.labels, self.constraints, self.indptr = labels, constraints, boundaries(examples.lengths)
         self.number = {label: k for k, label in enumerate(labels)}
         self.starting = {type_: self._starting(type_) for type_ in constraints.at_most_one}

@@ -15,8 +15,9 @@ from widemargin.core.stop import Score
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.structures.examples import part_examples
 from widemargin.structures.graph import ExactGraphs, gold_outputs, graphs
+from widemargin.structures.graph_costs import GraphCosts
 from widemargin.tasks.graph import MOST_STATES, GraphParameters
-from widemargin.tasks.graph.features import GraphScheme, NodeCosts, compiled_graphs
+from widemargin.tasks.graph.features import GraphScheme, compiled_graphs
 from widemargin.tasks.graph.inputs import Graph, Pair, as_cells, as_graphs
 from widemargin.tasks.graph.model import (
     WIDEST,
@@ -80,8 +81,10 @@ def compile_graphs(parameters: GraphParameters, data: Data, *, survey: Survey | 
     truth, rows = _truth(parameters, scheme, labels, cells, compiled.types, facts)
     hides = is_partial(cells) or parameters.n_states > 1 or bool(parameters.hidden_types)
     structure = graphs(compiled.shapes, inference=parameters.inference)
-    costs = NodeCosts(structure, compiled, truth, [each.costs for each in rows])
-    limits = NodeCosts(structure, compiled, truth, [each.limits for each in rows]) if hides else None
+    costs = GraphCosts(structure, compiled.sizes, compiled.nodes, truth, [each.costs for each in rows])
+    limits = (
+        GraphCosts(structure, compiled.sizes, compiled.nodes, truth, [each.limits for each in rows]) if hides else None
+    )
     first = np.array([int(each.limits.argmax()) for each in rows], dtype=np.int64)[truth]
     gold = gold_outputs(structure, compiled.sizes, np.split(first, compiled.nodes[1:-1]) if given else [])
     examples = part_examples(structure, compiled.features, costs, gold, limits)

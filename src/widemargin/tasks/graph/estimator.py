@@ -9,6 +9,7 @@ from widemargin._threads import count_threads
 from widemargin._types import FloatMatrix
 from widemargin.core.checks import checked_weights
 from widemargin.tasks.abilities import ProbableEstimator
+from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.estimator import NestedOutputs
 from widemargin.tasks.graph import GraphParameters
 from widemargin.tasks.graph.compile import accuracy, compile_graphs, survey_graphs
@@ -50,9 +51,12 @@ class GraphLabeler(GraphParameters, ProbableEstimator[GraphModel]):
     _compile = staticmethod(compile_graphs)
     _survey = staticmethod(survey_graphs)
 
-    def predict(self, X: Any) -> Any:
-        """The labels of the nodes of every graph: an array each, or a dict of arrays for types with names."""
-        return NestedOutputs(self._ask("predict", X))
+    def predict(self, X: Any, constraints: Constraints | None = None) -> Any:
+        """The labels of the nodes of every graph: an array each, or a dict of arrays for types with names.
+
+        They obey the rules among the `constraints`: implies, at_most, exactly, together.
+        """
+        return NestedOutputs(self._ask("predict", X, constraints=constraints))
 
     def predict_proba(self, X: Any) -> list[FloatMatrix]:
         """For each graph, a row per node with the probability of each of the `classes_`.

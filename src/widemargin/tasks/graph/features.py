@@ -17,11 +17,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from widemargin._jit import kernel
-from widemargin._types import FloatVector, IntVector, LongMatrix, LongVector
-from widemargin.core.sparse import Rows, boundaries, stack, sums, take_rows, with_entries
+from widemargin._types import FloatVector, LongMatrix, LongVector
+from widemargin.core.sparse import Rows, boundaries, stack, take_rows, with_entries
 from widemargin.errors import DataError
-from widemargin.structures.flat import Scores, places_of
+from widemargin.structures.flat import places_of
 from widemargin.structures.graph import Graphs, shape_of
 from widemargin.structures.graph_batch import Shape
 from widemargin.structures.part_rows import Items, Kinds, TiedRows
@@ -328,60 +327,6 @@ def _chosen(rows: Rows, block: Block) -> Rows:
         np.insert(rows.indices, ends, np.int32(len(block.chosen))).astype(np.int32),
         np.insert(rows.values, ends, 1.0),
     )
-
-
-@kernel
-def _fill(
-    nodes: LongVector,
-    truth: IntVector,
-    at: LongVector,
-    table: FloatVector,
-    batch: IntVector,
-    scales: FloatVector,
-    starts: LongVector,
-    own: FloatVector,
-) -> None:
-    own[:] = 0.0
-    for k in range(len(batch)):
-        write = starts[k]
-        for v in range(nodes[batch[k]], nodes[batch[k] + 1] if scales[k] != 0.0 else nodes[batch[k]]):
-            row = table[at[truth[v]] : at[truth[v] + 1]]
-            for state in range(len(row)):
-                own[write + state] = scales[k] * row[state] if row[state] != 0.0 else 0.0
-            write += len(row)
-
-
-class NodeCosts:
-    """Δ(y) = Σ_v cost of y_v where the truth about v is one of several rows of costs (`structures.parts.Costs`).
-
-    Parameters
-    ----------
-    structure, compiled : the graphs
-    truth : the row of each node; empty without gold
-    rows : the rows: the cost of each state of a node's type
-    """
-
-    def __init__(
-        self, structure: Graphs, compiled: Compiled, truth: IntVector, rows: Sequence[FloatVector] = ()
-    ) -> None:
-        self.structure, self.sizes, self.nodes, self.truth = structure, compiled.sizes, compiled.nodes, truth
-        self.at = boundaries([len(row) for row in rows])
-        self.table = np.concatenate([np.empty(0), *rows])
-        self._most = np.array([float(np.max(row, initial=0.0)) for row in rows])
-
-    def fill(self, batch: IntVector, scales: FloatVector, room: Scores) -> None:
-        """Write the costs of states, times each example's scale; pairs cost nothing."""
-        _fill(self.nodes, self.truth, self.at, self.table, batch, scales, room.starts, room.own)
-
-    def errors(self, batch: IntVector, outputs: FloatVector) -> FloatVector:
-        """⟨c, z(y)⟩ of the batch's outputs, which need not be whole numbers of parts."""
-        room = self.structure.room(self.sizes[batch])
-        self.fill(batch, np.ones(len(batch)), room)
-        return self.structure.total(room, outputs)
-
-    def most(self) -> FloatVector:
-        """The error with the most expensive states."""
-        return sums(self._most[self.truth], self.nodes)
 
 
 def states_in(structure: Graphs, sizes: LongVector, outputs: FloatVector) -> LongVector:

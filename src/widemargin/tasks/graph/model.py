@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
@@ -13,10 +14,13 @@ from widemargin.core.stored import Stored
 from widemargin.errors import UnsupportedError
 from widemargin.structures.examples import PartExamples, WithSums, part_examples
 from widemargin.structures.graph import Graphs, Inference, graphs
+from widemargin.structures.graph_costs import GraphCosts
 from widemargin.tasks.answers import Probable, above_least
+from widemargin.tasks.constraints import Constraints
 from widemargin.tasks.graph import MOST_STATES
-from widemargin.tasks.graph.features import TIES, Compiled, GraphScheme, NodeCosts, compiled_graphs, states_in
+from widemargin.tasks.graph.features import TIES, Compiled, GraphScheme, compiled_graphs, states_in
 from widemargin.tasks.graph.inputs import Graph, as_graphs
+from widemargin.tasks.graph.rules import with_rules
 
 WIDEST = 10_000_000
 """The most features of edges."""
@@ -32,14 +36,15 @@ class Decoded(NamedTuple):
 
     def each(self) -> Iterator[tuple[LongVector, LongVector]]:
         """The types and the states of the nodes of each graph."""
-        cuts = self.compiled.nodes[1:-1]
-        return zip(np.split(self.compiled.types, cuts), np.split(self.states, cuts), strict=True)
+        for begin, end in pairwise(self.compiled.nodes.tolist()):
+            yield self.compiled.types[begin:end], self.states[begin:end]
 
 
-def as_examples(compiled: Compiled, inference: Inference) -> PartExamples:
+def as_examples(compiled: Compiled, inference: Inference, structure: Graphs | None = None) -> PartExamples:
     """Compiled graphs to be decoded; relaxations are for learning, predictions have whole labels."""
-    structure = graphs(compiled.shapes, inference="auto" if inference == "relaxed" else inference)
-    costs = NodeCosts(structure, compiled, np.empty(0, dtype=np.int32))
+    if structure is None:
+        structure = graphs(compiled.shapes, inference="auto" if inference == "relaxed" else inference)
+    costs = GraphCosts(structure, compiled.sizes, compiled.nodes, np.empty(0, dtype=np.int32))
     return part_examples(structure, compiled.features, costs, np.empty(0))
 
 
@@ -92,16 +97,20 @@ class GraphModel(Probable):
         given = as_graphs(X)
         return given, compiled_graphs(self.scheme, given)
 
-    def decoded(self, X: Any, n_threads: int = 1) -> tuple[list[Graph], Decoded]:
-        """Graphs, and the best states of their nodes."""
+    def decoded(
+        self, X: Any, n_threads: int = 1, constraints: Constraints | None = None
+    ) -> tuple[list[Graph], Decoded]:
+        """Graphs, and the best states of their nodes, under the `constraints` if there are any."""
         given, compiled = self.compiled(X)
-        return given, Decoded(
-            best_states(compiled, as_examples(compiled, self.inference), self.weights, n_threads), compiled
-        )
+        structure = None
+        if constraints is not None:
+            compiled, structure = with_rules(self.scheme, self.labels, given, compiled, constraints)
+        examples = as_examples(compiled, self.inference, structure)
+        return given, Decoded(best_states(compiled, examples, self.weights, n_threads), compiled)
 
-    def predict(self, X: Any, n_threads: int = 1) -> list[Any]:
+    def predict(self, X: Any, n_threads: int = 1, constraints: Constraints | None = None) -> list[Any]:
         """The labels of the nodes of every graph: an array, or a dict of arrays if types have names."""
-        given, decoded = self.decoded(X, n_threads)
+        given, decoded = self.decoded(X, n_threads, constraints)
         return self.labelled(given, decoded)
 
     def labelled(self, given: Sequence[Graph], decoded: Decoded) -> list[Any]:
