@@ -4,6 +4,8 @@
     `work` is None      decoding holds the interpreter: processes (`_processes`), if the caller has opened a pool
     … `releases_gil`    plain Python that mostly waits for code that releases it: threads, one example after the other
 
+Examples that are `Elsewhere`, on a cluster for instance, pass questions on.
+
 Answers come in order, and do not depend on how the batch is split, nor on the number of threads or processes.
 """
 
@@ -35,6 +37,9 @@ def ask(
     `look` is called between the answers of plain Python, and while this waits for processes; it may raise to end this.
     """
     work, look = examples.work, look or _nothing
+    if (elsewhere := getattr(examples, "answers", None)) is not None:
+        found: list[T] = elsewhere(question, w, batch, look)
+        return found
     if work is not None:
         return run([partial(question, examples, w, part) for part in shares(batch, work, n_threads)])
     if len(batch) < 2:
