@@ -205,7 +205,8 @@ def test_no_file_is_left_behind():
     """Files go even if the first process is killed before a worker has started."""
     found = subprocess.run([sys.executable, "-c", KILLED_EARLY], capture_output=True, check=False, timeout=60)
     folder = Path(found.stdout.decode().strip())
-    assert found.returncode == -signal.SIGKILL and folder.name.startswith("widemargin-"), found.stderr.decode()
+    assert found.returncode == -signal.SIGKILL, found.stderr.decode()
+    assert folder.name.startswith("widemargin-")
     deadline = time.monotonic() + 60.0
     while folder.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -220,7 +221,9 @@ def test_one_process_looks_between_slow_examples_and_seldom_between_quick_ones()
     assert len(looks) == 4
     looks.clear()
     many = np.arange(5000, dtype=np.int32)
-    assert flat(alone(lambda subject, w, batch: batch.tolist(), None, W, many, lambda: looks.append(1))) == many.tolist()
+    assert (
+        flat(alone(lambda subject, w, batch: batch.tolist(), None, W, many, lambda: looks.append(1))) == many.tolist()
+    )
     assert len(looks) < 20
 
 

@@ -1,8 +1,8 @@
 """The one place that runs work in several processes: for decoders that hold the interpreter.
 
 A pool asks its subject, training examples for instance, questions at a point w. Workers are joblib's (loky), so what is
-defined in a notebook reaches them, too. The subject is written to a file when workers need it, and each of them reads it
-once; w is in a file that all processes map into memory. Answers come in the order of the questions, and an error in a
+defined in a notebook reaches them, too. The subject is written to a file when workers need it, and each of them reads
+it once; w is in a file that all processes map into memory. Answers come in the order of the questions, and an error in a
 worker is raised here as if there were one process: the first one in order.
 
 Nothing that is answered depends on who answers, so clocks may decide that. Starting a worker takes a second: this
@@ -68,9 +68,7 @@ class _Subject:
     pickled: bytes | None
 
 
-def alone(
-    question: Question, subject: Any, w: FloatVector, batch: IntVector, look: Callable[[], None]
-) -> list[Any]:
+def alone(question: Question, subject: Any, w: FloatVector, batch: IntVector, look: Callable[[], None]) -> list[Any]:
     """The answers of this process, which looks about as often as `LOOK` says, and at most after each slow example."""
     found, done, size = [], 0, 1
     while done < len(batch):

@@ -30,17 +30,25 @@ from widemargin.core.solver import Solver
 from widemargin.core.sparse import take_rows, with_values
 from widemargin.dask import worker
 from widemargin.dask.carrier import forget
-from widemargin.dask.cluster import BETWEEN_LOOKS, LOST, Fetch, addresses, check_connected, hold, large_messages, plainly
+from widemargin.dask.cluster import (
+    BETWEEN_LOOKS,
+    LOST,
+    Fetch,
+    addresses,
+    check_connected,
+    hold,
+    large_messages,
+    plainly,
+)
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
 from widemargin.tasks.plan import Plan
-from widemargin.tasks.training import Data
 
 TICK = 0.1  # seconds between two looks at whether training should end
 MOST_ATTEMPTS = 10  # to find a worker for a piece
 
 
 class Facts(NamedTuple):
-    """Facts about the examples of a piece; `n_blocks` is for each example, and `unreachable` as `Unreachable` has it."""
+    """Facts about the examples of a piece; `n_blocks` is for each of them, and `unreachable` as in `Unreachable`."""
 
     weight: FloatVector
     n_blocks: LongVector
@@ -149,7 +157,7 @@ class Team:
             if answer.error is not None:
                 with plainly():
                     raise answer.error
-            cuts = cast(Cuts, answer.cuts)
+            cuts = cast("Cuts", answer.cuts)
             self.received += 12 * len(cuts.a.indices) + 16 * len(cuts.b)
         return found
 
@@ -250,32 +258,16 @@ class RemoteExamples:
     `remote` makes an object that is of the class of the examples, too, since it offers what they offer.
     """
 
-    def __init__(self, team: Team, facts: Sequence[Facts], *, in_turn: bool) -> None:
-        self._team = team
+    def __init__(self, team: Team, facts: Sequence[Facts]) -> None:
+        self._team, self._facts = team, facts
         sizes = [len(each.weight) for each in facts]
-        ends = np.cumsum([0, *sizes])
-        n, n_pieces = int(ends[-1]), len(sizes)
-        own = [np.arange(k, n, n_pieces) if in_turn else np.arange(ends[k], ends[k + 1]) for k in range(n_pieces)]
-        assert [len(each) for each in own] == sizes
-        everything = np.concatenate(own)
-        order = np.argsort(everything)
-        self._own, self._piece = own, np.repeat(np.arange(n_pieces), sizes)[order]
-        self._local = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])[order]
-        self.sample_weight: FloatVector = np.concatenate([each.weight for each in facts])[order]
-        self._n_blocks: LongVector = np.concatenate([each.n_blocks for each in facts])[order]
-        self._first = np.concatenate([[0], np.cumsum(self._n_blocks)])
-        before = [np.cumsum(each.n_blocks) - each.n_blocks for each in facts]
-        self._first_there = np.concatenate(before)[order]
+        self._begin = np.cumsum([0, *sizes])
+        self._piece = np.repeat(np.arange(len(sizes)), sizes)
+        self.sample_weight: FloatVector = np.concatenate([each.weight for each in facts])
+        self._n_blocks: LongVector = np.concatenate([each.n_blocks for each in facts])
+        self._first_block = np.concatenate([[0], np.cumsum(self._n_blocks)])
         work = [each.work for each in facts if each.work is not None]
-        self._work = np.concatenate(work)[order] if len(work) == n_pieces else None
-        self._facts = facts
-        reasons = {name: None for each in facts for name in each.unreachable}
-        self._unreachable = {
-            name: np.concatenate([each.unreachable.get(name, np.zeros(len(each.weight), dtype=bool)) for each in facts])[
-                order
-            ]
-            for name in reasons
-        }
+        self._work = np.concatenate(work) if len(work) == len(facts) else None
 
     @property
     def n_examples(self) -> int:
@@ -306,7 +298,14 @@ class RemoteExamples:
 
     def unreachable(self) -> dict[str, Any]:
         """The examples whose gold is out of reach, by reason."""
-        return self._unreachable
+        reasons = dict.fromkeys(name for each in self._facts for name in each.unreachable)
+        nowhere = [np.zeros(len(each.weight), dtype=bool) for each in self._facts]
+        return {
+            name: np.concatenate(
+                [each.unreachable.get(name, none) for each, none in zip(self._facts, nowhere, strict=True)]
+            )
+            for name in reasons
+        }
 
     def contents(self) -> list[str]:
         """Digests of all examples."""
@@ -315,17 +314,15 @@ class RemoteExamples:
     def answers(self, question: Any, w: FloatVector, batch: IntVector, look: Callable[[], None]) -> list[Cuts]:
         """The cuts of a batch, in its order."""
         piece = self._piece[batch]
-        questions = {
-            k: (self._about(question, k), self._local[batch[piece == k]]) for k in np.unique(piece).tolist()
-        }
+        numbers = {k: np.flatnonzero(piece == k) for k in np.unique(piece).tolist()}
+        questions = {k: (self._about(question, k), batch[at] - self._begin[k]) for k, at in numbers.items()}
         found = self._team.answers(questions, w, look)
         parts, places = [], []
         for k, answer in sorted(found.items()):
-            cuts, place = cast(Cuts, answer.cuts), np.flatnonzero(piece == k)[answer.place]
-            example = batch[place]
-            block = cuts.block - self._first_there[example] + self._first[example]
+            cuts = cast("Cuts", answer.cuts)
+            block = cuts.block + self._first_block[self._begin[k]]
             parts.append(cuts._replace(block=block.astype(np.int32), a=with_values(cuts.a)))
-            places.append(place)
+            places.append(numbers[k][answer.place])
         together, order = concatenate(parts), np.argsort(np.concatenate(places), kind="stable")
         excess = together.excess[order] if len(together.excess) else together.excess
         return [Cuts(together.block[order], together.b[order], take_rows(together.a, order), excess)]
@@ -333,18 +330,18 @@ class RemoteExamples:
     def _about(self, question: Any, k: int) -> Any:
         """The question as piece k understands it: the slacks that `Beyond` goes beyond are those of its examples."""
         if isinstance(question, partial) and isinstance(question.args[0], np.ndarray):
-            return partial(question.func, question.args[0][self._own[k]])
+            return partial(question.func, question.args[0][self._begin[k] : self._begin[k + 1]])
         return question
 
 
-def remote(sample: Examples, team: Team, facts: Sequence[Facts], *, in_turn: bool) -> Any:
-    """Remote examples like this one; `in_turn` if the pieces were dealt out, one example to each in turn."""
+def remote(sample: Examples, team: Team, facts: Sequence[Facts]) -> Any:
+    """Remote examples like this one."""
     kind: Any = type("RemoteExamples", (RemoteExamples, type(sample)), {"__module__": __name__})
     made = kind.__new__(kind)
     vars(made).update(vars(sample))
     for name in ("n_examples", "n_weights", "exact", "work", "n_positions", "exact_violators"):
         vars(made).pop(name, None)
-    RemoteExamples.__init__(made, team, facts, in_turn=in_turn)
+    RemoteExamples.__init__(made, team, facts)
     return made
 
 
@@ -358,14 +355,13 @@ def check_ordinary(solver: Solver) -> Solver:
     return solver
 
 
-def remote_problem(
-    team: Team, plan: Plan, sample: Examples, pieces: Sequence[Any], look: Callable[[], None]
-) -> Problem:
+def remote_problem(team: Team, plan: Plan, sample: Examples, look: Callable[[], None]) -> Problem:
     """The problem of all examples, which the workers hold."""
     if plan.objective.kind == "smooth":
         raise UnsupportedError(
-            'with rounds="oracle" workers answer with cuts of single outputs; likelihood and softmax-margin are learnt on one machine'
+            'rounds="oracle" needs an objective whose cuts are single outputs; likelihood and softmax-margin are '
+            "learnt on one machine"
         )
     facts = team.start(look)
-    examples = remote(sample, team, facts, in_turn=all(isinstance(piece, Data) for piece in pieces))
+    examples = remote(sample, team, facts)
     return plan.problem(examples, examples.sample_weight)

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from distributed import Client, Future
@@ -42,7 +42,6 @@ from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, model_of
 
 RUN_FILE = "run.wm"
-ORACLE: Final = "oracle"
 Ways: TypeAlias = Rounds | Literal["oracle"]
 """How workers share a run: in rounds over parts, or by answering the solver's questions."""
 
@@ -100,19 +99,21 @@ def train(
     which, name, kind = kind_of(parameters)
     plain = plain_parameters(kind, parameters)
     _check(kind, plain, resume=resume, checkpoint=checkpoint)
-    if rounds not in (*ROUNDS, ORACLE):
-        raise WidemarginError(f"rounds must be one of {', '.join((*ROUNDS, ORACLE))}, not {rounds!r}")
-    by_oracle = rounds == ORACLE
-    made: Callable[[Solver], Solver] = check_ordinary
-    if not by_oracle:
-        made = partial(rounds_of, local_epochs=local_epochs, rounds=rounds)
+    known = [*ROUNDS, "oracle"]
+    if rounds not in known:
+        raise WidemarginError(f"rounds must be one of {', '.join(known)}, not {rounds!r}")
+    by_oracle, made = True, check_ordinary
+    if rounds != "oracle":
+        by_oracle, made = False, partial(rounds_of, local_epochs=local_epochs, rounds=rounds)
     made(Plan.of(plain).solver)  # refuses solvers that cannot, before anything is read
     check_versions(client)
-    pieces = dict(enumerate(pieces_of(client, which, name, data, parts)))
+    pieces = dict(enumerate(pieces_of(client, which, name, data, parts, in_order=by_oracle)))
     kept = tempfile.TemporaryDirectory(prefix="widemargin-") if checkpoint is None else nullcontext(checkpoint)
     shown = Shown(plain, "epoch" if by_oracle else "round")
     with kept as folder, shown.progress:
-        runs = Runs(client, Path(folder), checkpoint is not None, resume, checkpoint_seconds, made, patience, shown, by_oracle)
+        runs = Runs(
+            client, Path(folder), checkpoint is not None, resume, checkpoint_seconds, made, patience, shown, by_oracle
+        )
         found = survey_pieces(client, kind, plain, pieces)
         view = tagged_view(runs, kind, plain, found)
         return runs.train(kind, plain, found, view, dev, callbacks)
@@ -137,7 +138,7 @@ class Shown:
     def __init__(self, parameters: Any, unit: str) -> None:
         self.progress = Progress(tol=parameters.tol, enabled=bool(parameters.verbose), more=self._more, unit=unit)
         self.aside = Aside(self.progress)  # for models that the main run needs, such as taggers
-        self.now: tuple[Team, DaskCarrier] | tuple[answering.Team, answering.Team] | None = None
+        self.now: tuple[Team | answering.Team, DaskCarrier | answering.Team] | None = None
 
     def _more(self) -> str:
         """Bytes moved, the work of each worker, and the number of rebuilt parts."""
@@ -211,7 +212,7 @@ class Runs:
             self.shown.now = team, carrier
             problem: Problem | PartedProblem
             if isinstance(team, answering.Team):
-                problem = answering.remote_problem(team, plan, compiled.examples, pieces, lambda: None)
+                problem = answering.remote_problem(team, plan, compiled.examples, lambda: None)
             else:
                 team.start(lambda: None)
                 problem = PartedProblem(team, plan.objective, plan.C, plan.loss, plan.penalty, plan.l1)
