@@ -1,9 +1,9 @@
 """The one place that runs work in several processes: for decoders that hold the interpreter.
 
 A pool asks its subject, training examples for instance, questions at a point w. Workers are joblib's (loky), so what is
-defined in a notebook reaches them, too. The subject is written to a file when workers need it, and each of them reads
-it once; w is in a file that all processes map into memory. Answers come in the order of the questions, and an error in a
-worker is raised here as if there were one process: the first one in order.
+defined in a notebook reaches them, too. The subject is written to a file when workers need it, and each reads it once;
+w is in a file that all processes map into memory. Answers come in the order of the questions, and an error in a worker
+is raised here as if there were one process: the first one in order.
 
 Nothing that is answered depends on who answers, so clocks may decide that. Starting a worker takes a second: this
 process works alone for a while, and goes on until the workers are ready. A worker that dies is replaced, and its
