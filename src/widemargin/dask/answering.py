@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 import numpy as np
-from distributed import Client
+from distributed import Actor, Client
 
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector, IntVector, LongVector
@@ -206,7 +206,9 @@ class Team:
                     )
             for k, future in futures.items():
                 with suppress(_LostError):
-                    self._actors[k] = self._wait(k, Fetch(self.client, future), look)
+                    self._wait(k, Fetch(self.client, future), look)
+                    with self.client.as_current():  # the one that Dask returns may belong to another client
+                        self._actors[k] = Actor(Answering, self._where[k], future.key)
                     facts = self._wait(k, self._actors[k].facts(), look)
                     if facts.digest != self._facts.setdefault(k, facts).digest:
                         raise DataError(f"part {k} of the data has changed since the run began")
