@@ -31,7 +31,7 @@ from widemargin.structures.flat import Scores
 from widemargin.structures.graph import ExactGraphs, GraphCosts, Graphs, gold_outputs, graphs, shape_of
 from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
 from widemargin.structures.graph_rules import RuledGraphs, at_most, implies, together
-from widemargin.structures.tied_rows import Items, Kinds, TiedRows
+from widemargin.structures.part_rows import Items, Kinds, TiedRows
 
 COLOURS, BACKGROUND, BLUE = {1: 0, 2: 1, 3: 2, 4: 3, 6: 4}, 3, np.array([1, 2, 4])
 N_LABELS, N_FEATURES = 11, 45

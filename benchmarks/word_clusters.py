@@ -18,7 +18,7 @@ import numpy as np
 from widemargin import SequenceTagger
 from widemargin.files.document import label_column
 from widemargin.files.formats import read
-from widemargin.text.word_clusters import BigramCounter, cluster_words, clustered, enough_words, in_batches
+from widemargin.text.word_clusters import BigramCounter, cluster_bigrams, cluster_words, enough_words, in_batches
 
 CLASSES, LENGTH = 40, 20
 Sentences = list[list[str]]
@@ -42,7 +42,7 @@ def speed(name: str, text: Sentences, n_clusters: int, min_count: int) -> None:
         counter.add(batch)
     bigrams = enough_words(counter, n_clusters, min_count)
     counted = process_time()
-    n_words = len(clustered(bigrams, n_clusters).paths)
+    n_words = len(cluster_bigrams(bigrams, n_clusters).paths)
     seconds = process_time() - counted
     print(
         f"| {name} | {sum(map(len, text)):,} | {n_words:,} | {n_clusters} | {counted - begin:.2f} | {seconds:.2f} | "

@@ -40,16 +40,12 @@ from helpers import (
     classes,
     dependencies,
     label_sets,
-    linked,
     matching,
     motifs,
-    ranked,
-    resolved,
-    segmentation,
     selected,
-    summaries,
 )
 from helpers.parts import parted
+from helpers.structures import linked, ranked, resolved, segmentation, summaries
 from widemargin.core.loop import fit
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.solution import Solution

@@ -27,7 +27,7 @@ from widemargin.structures.graph import (
 )
 from widemargin.structures.graph_programmes import RelaxedGraphs, SolvedGraphs
 from widemargin.structures.graph_rules import RuledGraphs, at_most, exactly, implies, together
-from widemargin.structures.tied_rows import Items, Kinds, TiedRows
+from widemargin.structures.part_rows import Items, Kinds, TiedRows
 from widemargin.testing import check_structure
 
 

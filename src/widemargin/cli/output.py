@@ -95,7 +95,7 @@ def print_json(value: Any) -> None:
 def with_sign(weight: float) -> str:
     """A weight with its sign.
 
-    >>> with_sign(1.23456), signed(-2)
+    >>> with_sign(1.23456), with_sign(-2)
     ('+1.235', '−2.000')
     """
     return f"{weight:+.3f}".replace("-", "−")

@@ -24,9 +24,10 @@ from widemargin.core.cuts import (
     add,
     add_products,
     drop_idle,
+    find,
     violation,
 )
-from widemargin.core.products import lookup_for
+from widemargin.core.products import inner, lookup_for
 from widemargin.core.sparse import Rows, add_scaled, boundaries, coalesce, new_table, plus, take_rows
 
 BYTES_PER_ENTRY = 12
@@ -50,17 +51,6 @@ def _move_down(sets: WorkingSets, slots: LongVector) -> None:
 
 
 @kernel
-def _linear_term(sets: WorkingSets) -> float:
-    total = 0.0
-    for block in range(len(sets.first)):
-        slot = sets.first[block]
-        while slot >= 0:
-            total += sets.b[slot] * sets.alpha[slot]
-            slot = sets.after[slot]
-    return total
-
-
-@kernel
 def _combine(sets: WorkingSets, w: FloatVector) -> None:
     for block in range(len(sets.first)):
         slot = sets.first[block]
@@ -81,16 +71,19 @@ def _slacks(sets: WorkingSets, blocks: IntVector, w: FloatVector) -> FloatVector
 
 
 @kernel
-def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool, idle: bool) -> None:
-    """Add the cuts with a positive α, and the others if `idle`."""
+def _add_all(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool, idle: bool, once: bool) -> None:
+    """Add the cuts with a positive α, and the others if `idle`; if `once`, only the α of those that are there."""
     lookup = lookup_for(cuts.a)
     for k in range(len(alpha)):
         if alpha[k] > 0.0 or idle:
-            slot = add(sets, cuts.block[k], cuts.b[k], cuts.a, cuts.a.indptr[k], cuts.a.indptr[k + 1])
-            if products:
-                add_products(sets, slot, lookup)
-            sets.alpha[slot] = alpha[k]
-            sets.mass[cuts.block[k]] += alpha[k]
+            i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
+            slot = find(sets, i, cuts.b[k], cuts.a, begin, end) if once else -1
+            if slot < 0:
+                slot = add(sets, i, cuts.b[k], cuts.a, begin, end)
+                if products:
+                    add_products(sets, slot, lookup)
+            sets.alpha[slot] += alpha[k]
+            sets.mass[i] += alpha[k]
 
 
 @kernel
@@ -240,7 +233,8 @@ class CutStore:
     @property
     def linear_term(self) -> float:
         """Σ bα, the linear part of the dual."""
-        return float(_linear_term(self.sets))
+        slots, _ = _listed_slots(self.sets)
+        return float(inner(self.sets.b[slots], self.sets.alpha[slots]))
 
     def combination(self, n_weights: int) -> FloatVector:
         """Σ αa, summed afresh."""
@@ -262,10 +256,13 @@ class CutStore:
         self.sets.alpha[: self.sets.tally[SLOTS]] *= factor
         self.sets.mass[:] *= factor
 
-    def insert(self, cuts: Cuts, alpha: FloatVector, *, idle: bool = False) -> None:
-        """Add the `cuts` whose `alpha` is positive, each with its α; if `idle`, all of them."""
+    def insert(self, cuts: Cuts, alpha: FloatVector, *, idle: bool = False, once: bool = False) -> None:
+        """Add the `cuts` whose `alpha` is positive, each with its α; if `idle`, all of them.
+
+        If `once`, cuts that the store has already only get more α.
+        """
         kept = self.reserve(cuts)
-        _add_all(self.sets, kept, alpha[: len(kept.b)], self.products, idle)
+        _add_all(self.sets, kept, alpha[: len(kept.b)], self.products, idle, once)
 
     def everything(self) -> tuple[LongVector, Cuts]:
         """The slots and copies of all cuts, block by block, the oldest of each block first."""

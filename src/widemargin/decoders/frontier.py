@@ -134,8 +134,9 @@ def _terms(graph: Graph, triples: LongMatrix, gap: float) -> Terms:
     for t in range(len(triples)):
         u, v, w = triples[t]
         first[w + 2] += 1
+        n_pairs = graph.widths[u] * (graph.widths[v] + graph.widths[w]) + graph.widths[v] * graph.widths[w]
         at[t] = end
-        end += graph.widths[u] * (graph.widths[v] + graph.widths[w]) + graph.widths[v] * graph.widths[w]
+        end += n_pairs
     for v in range(n + 1):
         first[v + 1] += first[v]
     for t in range(len(triples)):

@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin._jit import kernel
 from widemargin._threads import one_blas_thread
 from widemargin._types import FloatVector, IntVector
 from widemargin.core.checkpoint import check_packed, fingerprint, write_packed
 from widemargin.core.contents import contents_digest
 from widemargin.core.cut_store import CutStore
-from widemargin.core.cuts import Cuts, WorkingSets, add, add_products, find
 from widemargin.core.evidence import Evidence
 from widemargin.core.header import Place, text
 from widemargin.core.loop import epochs
@@ -33,7 +31,7 @@ from widemargin.core.model_file import read_model
 from widemargin.core.oracle import Clock
 from widemargin.core.packing import Arrays, pack, unpack
 from widemargin.core.problem import Problem
-from widemargin.core.products import inner, lookup_for
+from widemargin.core.products import inner
 from widemargin.core.solver import Solver
 from widemargin.core.stored import Stored
 from widemargin.errors import ModelFileError, WidemarginError
@@ -171,28 +169,13 @@ class Part:
         return Saved(self.state, self.problem.slacks, rounds=self.rounds, path=self.mark.path)
 
 
-@kernel
-def _blend(sets: WorkingSets, cuts: Cuts, alpha: FloatVector, products: bool) -> None:
-    """Add α to the cuts that the sets already have, and add the other cuts with their α."""
-    lookup = lookup_for(cuts.a)
-    for k in range(len(alpha)):
-        i, begin, end = cuts.block[k], cuts.a.indptr[k], cuts.a.indptr[k + 1]
-        slot = find(sets, i, cuts.b[k], cuts.a, begin, end)
-        if slot < 0:
-            slot = add(sets, i, cuts.b[k], cuts.a, begin, end)
-            if products:
-                add_products(sets, slot, lookup)
-        sets.alpha[slot] += alpha[k]
-        sets.mass[i] += alpha[k]
-
-
 def blend(store: CutStore, before: CutStore, step: float) -> None:
     """Turn the α of `store` into `step` times themselves plus 1 − `step` times those of `before`."""
     store.scale(step)
     slots, cuts = before.everything()
     if len(slots):
         memory, store.memory = store.memory, np.inf  # a cut with α > 0 is a share of w, so none may be turned away
-        _blend(store.sets, store.reserve(cuts), (1.0 - step) * before.sets.alpha[slots], store.products)
+        store.insert(cuts, (1.0 - step) * before.sets.alpha[slots], idle=True, once=True)
         store.memory = memory
 
 

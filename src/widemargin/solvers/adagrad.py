@@ -142,7 +142,7 @@ def _catch_up(state: Lagging, runs: LongMatrix) -> None:
             for k in range(begin, end):
                 j = np.uint64(k)
                 if w[j] != 0.0:
-                    w[j] *= _power(1.0 / (1.0 + strength * rate[j]), steps)
+                    w[j] *= (1.0 / (1.0 + strength * rate[j])) ** steps
 
 
 @kernel
@@ -168,16 +168,6 @@ def _short_power(base: float, exponent: int) -> float:
     for bit in range(SHORT):
         result *= base if (exponent >> bit) & 1 else 1.0
         base *= base
-    return result
-
-
-@kernel
-def _power(base: float, exponent: int) -> float:
-    result = 1.0
-    while exponent:
-        result *= base if exponent & 1 else 1.0
-        base *= base
-        exponent >>= 1
     return result
 
 

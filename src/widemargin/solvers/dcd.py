@@ -27,13 +27,6 @@ from widemargin.solvers.dual import DualSolver, DualState, cached_blocks, growin
 
 
 @kernel
-def _random_below(n: int, state: FloatVector) -> int:
-    """A number in [0, n) from the linear congruential generator `state`, exact in float64."""
-    state[0] = (state[0] * 16807.0) % 2147483647.0
-    return int(state[0] / 2147483647.0 * n)
-
-
-@kernel
 def _update_weights(
     i: int, w: FloatVector, sets: WorkingSets, ridge: float, order: IntVector, random: FloatVector
 ) -> None:
@@ -44,9 +37,11 @@ def _update_weights(
         order[n] = slot
         n += 1
         slot = sets.after[slot]
-    # A Fisher-Yates shuffle that leaves the first slot alone, so that the newest cut stays in front.
+    # A Fisher-Yates shuffle that leaves the first slot alone, so that the newest cut stays in front. The numbers of a
+    # linear congruential generator are exact in float64.
     for k in range(n - 1, 1, -1):
-        other = 1 + _random_below(k, random)
+        random[0] = (random[0] * 16807.0) % 2147483647.0
+        other = 1 + int(random[0] / 2147483647.0 * k)
         order[k], order[other] = order[other], order[k]
     idle = False
     for k in range(n):

@@ -83,8 +83,11 @@ class DescentState:
         self.scale *= factor
         self.square *= factor**2
         if self.scale < SMALLEST_SCALE:
-            _rescale(self.w, self.seen, self.past, self.scale, self.mass)
-            self.scale, self.mass = 1.0, 0.0
+            # All weights and `past` are brought up to date; then scale and mass restart.
+            self.w /= self.seen
+            self.past += self.mass * self.w
+            self.w *= self.scale
+            self.seen[:], self.scale, self.mass = 1.0, 1.0, 0.0
 
     def last(self) -> FloatVector:
         """w after the last step."""
@@ -134,16 +137,6 @@ def _catch_up(w: FloatVector, seen: FloatVector, scale: float, runs: LongMatrix)
             j = np.uint64(k)
             w[j] *= scale / seen[j]
             seen[j] = scale
-
-
-@kernel
-def _rescale(w: FloatVector, seen: FloatVector, past: FloatVector, scale: float, mass: float) -> None:
-    """Bring all weights and `past` up to date, so that scale and mass may restart at one and zero."""
-    for j in range(len(w)):
-        v = w[j] / seen[j]
-        past[j] += mass * v
-        w[j] = scale * v
-        seen[j] = 1.0
 
 
 @kernel

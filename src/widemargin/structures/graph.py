@@ -4,7 +4,7 @@
 
 The own parts of a graph are the labels of its nodes, node after node, then the pairs of labels of its edges, edge after
 edge, the label of the second end running first. There are no shared parts: features say which weights edges have in
-common (`structures.tied_rows`).
+common (`structures.part_rows`).
 
 How a graph is decoded depends on its shape. With few loops it is exact (`decoders.elimination`); `ExactGraphs` has only
 such graphs, so it can also sum over all outputs. Elsewhere `decoders.block_ascent` finds labels and an upper bound on

@@ -94,7 +94,7 @@ class RelaxedGraphs(SolvedGraphs):
             if point is not None and point.mu is not None:
                 output[:n] = point.mu
                 there = point.mu > 0.0
-                output[n] = max(point.bound - float(theta[there] @ point.mu[there]), 0.0)
+                output[n] = max(point.bound - float((theta[there] * point.mu[there]).sum()), 0.0)
             elif n:
                 raise DataError("scores of −∞ forbid all outputs of a graph")
             write += n + 1
@@ -105,7 +105,7 @@ class RelaxedGraphs(SolvedGraphs):
         totals = []
         for k, mu in enumerate(self._each(scores.sizes, outputs)):
             there = mu > 0.0
-            totals.append(theta_of(self, scores, k)[there] @ mu[there])
+            totals.append((theta_of(self, scores, k)[there] * mu[there]).sum())
         return np.array(totals, dtype=np.float64)
 
     def change(self, sizes: LongVector, gold: FloatVector, outputs: FloatVector) -> Parts:

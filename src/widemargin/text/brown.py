@@ -154,20 +154,14 @@ def put(window: Window, x: int, y: int, count: int) -> None:
 
 
 @kernel
-def _side(window: Window, here: LongVector, everywhere: LongVector, a: int, b: int) -> int:
-    """One half of M(a,b): by L and l, or by R and r."""
-    merged = (here[a] + here[b]) * _log(window, everywhere[a] + everywhere[b])
-    return merged - here[a] * _log(window, everywhere[a]) - here[b] * _log(window, everywhere[b])
-
-
-@kernel
 def raise_margins(window: Window, x: int, sign: int) -> None:
     """Add M(x, c), or subtract it, for all clusters c."""
-    for c in range(len(window.names)):
-        if c != x and window.names[c] >= 0:
-            left = _side(window, window.left, window.all_left, x, c)
-            right = _side(window, window.right, window.all_right, x, c)
-            _raise(window, x, c, sign * (left + right))
+    for here, everywhere in ((window.left, window.all_left), (window.right, window.all_right)):
+        alone = here[x] * _log(window, everywhere[x])
+        for c in range(len(window.names)):
+            if c != x and window.names[c] >= 0:
+                merged = (here[x] + here[c]) * _log(window, everywhere[x] + everywhere[c])
+                _raise(window, x, c, sign * (merged - alone - here[c] * _log(window, everywhere[c])))
 
 
 @kernel
@@ -279,16 +273,13 @@ def _merge(window: Window, a: int, b: int) -> None:
 
 
 @kernel
-def _order(window: Window, a: int, b: int) -> int:
-    """Which of two pairs with equal losses comes first: the one with the most frequent words."""
-    return (min(window.names[a], window.names[b]) << 32) | max(window.names[a], window.names[b])
-
-
-@kernel
 def _best(window: Window) -> tuple[int, int]:
-    """The pair of slots with the least loss; there must be two clusters besides the mark."""
-    best_a, best_b, least = 0, 0, NEVER
-    for a in range(1, len(window.names)):
+    """The pair of slots with the least loss, that of the most frequent words if several have it.
+
+    There must be two clusters besides the mark.
+    """
+    best_a, best_b, least, first, names = 0, 0, NEVER, 0, window.names
+    for a in range(1, len(names)):
         row = window.loss[a]
         lowest = NEVER
         for b in range(a + 1, len(row)):
@@ -296,29 +287,11 @@ def _best(window: Window) -> tuple[int, int]:
         if lowest == NEVER or lowest > least:
             continue
         for b in range(a + 1, len(row)):
-            if row[b] == lowest and (lowest < least or _order(window, a, b) < _order(window, best_a, best_b)):
-                best_a, best_b, least = a, b, lowest
+            if row[b] == lowest:
+                order = (min(names[a], names[b]) << 32) | max(names[a], names[b])
+                if lowest < least or order < first:
+                    best_a, best_b, least, first = a, b, lowest, order
     return best_a, best_b
-
-
-@kernel
-def _n_neighbours(window: Window, x: int) -> int:
-    n = 0
-    for c in range(len(window.names)):
-        n += (window.after[x, c] > 0) + (window.before[x, c] > 0)
-    return n
-
-
-@kernel
-def _merge_best(window: Window, found: Clustering, m: int) -> None:
-    """Make the best merge of the window, merge number m."""
-    a, b = _best(window)
-    found.losses[m] = window.loss[a, b]
-    kept, absorbed = min(window.names[a], window.names[b]), max(window.names[a], window.names[b])
-    if _n_neighbours(window, a) < _n_neighbours(window, b):
-        a, b = b, a  # there is less to move
-    _merge(window, a, b)
-    found.kept[m], found.absorbed[m], found.home[absorbed], found.slots[kept] = kept, absorbed, kept, a
 
 
 @kernel
@@ -334,4 +307,11 @@ def advance(
         if step < len(found.home):
             _enter(window, after, before, found, step)
         if step > n_clusters:
-            _merge_best(window, found, step - n_clusters - 1)
+            m, (a, b) = step - n_clusters - 1, _best(window)
+            found.losses[m] = window.loss[a, b]
+            kept, absorbed = min(window.names[a], window.names[b]), max(window.names[a], window.names[b])
+            n_beside_a = np.count_nonzero(window.after[a]) + np.count_nonzero(window.before[a])
+            if n_beside_a < np.count_nonzero(window.after[b]) + np.count_nonzero(window.before[b]):
+                a, b = b, a  # there is less to move
+            _merge(window, a, b)
+            found.kept[m], found.absorbed[m], found.home[absorbed], found.slots[kept] = kept, absorbed, kept, a

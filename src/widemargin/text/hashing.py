@@ -27,13 +27,6 @@ def _times(a: np.uint64, b: np.uint64) -> np.uint64:
 
 
 @kernel
-def _plus(a: np.uint64, b: np.uint64) -> np.uint64:
-    """a + b modulo 2⁶⁴, by halves."""
-    low = (a & LOW) + (b & LOW)
-    return (((a >> HALF) + (b >> HALF) + (low >> HALF)) << HALF) | (low & LOW)
-
-
-@kernel
 def _mix(key: np.uint64) -> np.uint64:
     """`mix` for one key."""
     for multiplier in MULTIPLIERS:
@@ -64,7 +57,9 @@ def hash_pieces(text: ByteVector, lengths: LongVector) -> KeyVector:
             if place == n_factors:
                 factors[place] = _mix(np.uint64(place + 1)) | ONE
                 n_factors += 1
-            total = _plus(total, _times(np.uint64(text[at]) + ONE, factors[place]))
+            term = _times(np.uint64(text[at]) + ONE, factors[place])
+            low = (total & LOW) + (term & LOW)  # a sum modulo 2⁶⁴, by halves like products
+            total = (((total >> HALF) + (term >> HALF) + (low >> HALF)) << HALF) | (low & LOW)
             at += 1
         keys[i] = _mix(total)
     return keys

@@ -33,7 +33,7 @@ class Lexicon:
     """The entries of a lexicon as keys, and as sets of words.
 
     >>> lexicon = Lexicon(["New York", "York"])
-    >>> from widemargin.text.hashing import rolled
+    >>> from widemargin.text.hashing import roll_keys
     >>> words = Words.of(np.array([0, 3]), hash_strings(["in", "new", "york"]))
     >>> [(starts[lexicon.holds(runs)].tolist()) for starts, runs in roll_keys(words.keys, words.indptr, 2)]
     [[2], [1]]
@@ -118,7 +118,7 @@ def _previous(numbers: IntVector) -> LongVector:
 
 
 def _whole(keys: KeyVector, indptr: LongVector) -> KeyVector:
-    """A key for the whole of each sequence, as `rolled` makes it; no sequence is empty."""
+    """A key for the whole of each sequence, as `roll_keys` makes it; no sequence is empty."""
     begins, lengths = indptr[:-1], np.diff(indptr)
     whole = keys[begins]
     # The longest sequences first, so that those with another word to add are always in front.

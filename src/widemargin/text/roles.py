@@ -34,11 +34,10 @@ from widemargin.errors import WidemarginError
 from widemargin.text import KEY_BITS
 from widemargin.text.attributes import Attributes, Resources, check_attribute
 from widemargin.text.columns import Columns
-from widemargin.text.hashing import MULTIPLIERS, PRIME, combine, hash_strings
+from widemargin.text.hashing import combine, combine_pair, hash_strings
 from widemargin.text.templates import AFTER, BEFORE, Atoms, Template, by_value, expand_ranges, parse_template, spell
 
 CUT = np.uint64(64 - KEY_BITS)
-SPREAD, ZERO, ONE = np.uint64(33), np.uint64(0), np.uint64(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +179,7 @@ class RoleHasher:
         keys = np.zeros((n_roles, columns.n_tokens + 1, n_templates), dtype=np.int32)
         keys[:, 0] = self._outside
         if columns.n_tokens and self._attributes:
-            # An interpreted kernel would warn of overflows, on which hashing relies.
-            with np.errstate(over="ignore"):
-                _fill(self._program, self._values(columns), columns.indptr, keys)
+            _fill(self._program, self._values(columns), columns.indptr, keys)
         return keys
 
     def _values(self, columns: Columns) -> Values:
@@ -221,38 +218,22 @@ def measure_keys(templates: Sequence[RoleTemplate], measure: str, names: Sequenc
 
 
 @kernel
-def _combine(key: np.uint64, other: np.uint64) -> np.uint64:
-    """`text.hashing.combine` of a single pair."""
-    key = key * PRIME ^ other
-    for multiplier in MULTIPLIERS:
-        key = (key ^ (key >> SPREAD)) * multiplier
-    key ^= key >> SPREAD
-    return key if key != ZERO else ONE
-
-
-@kernel
-def _look(program: Program, values: Values, token: int, begin: int, end: int, seen: KeyVector) -> None:
-    """Write the values of all atoms at a token of the sequence begin … end − 1."""
-    for a in range(len(seen)):
-        attribute, at = program.attribute[a], token + program.offset[a]
-        if at < begin:
-            place = values.ends[attribute] - 2
-        elif at >= end:
-            place = values.ends[attribute] - 1
-        else:
-            place = np.int64(values.codes[attribute, at])
-        seen[a] = values.keys[place]
-
-
-@kernel
 def _fill(program: Program, values: Values, indptr: LongVector, keys: IntMatrix) -> None:
-    """Compute the keys of all tokens in all roles."""
+    """Compute the keys of all tokens in all roles, from the values of all atoms at each token."""
     seen = np.empty(len(program.attribute), dtype=np.uint64)
     for i in range(len(indptr) - 1):
         for token in range(indptr[i], indptr[i + 1]):
-            _look(program, values, token, indptr[i], indptr[i + 1], seen)
+            for a in range(len(seen)):
+                attribute, at = program.attribute[a], token + program.offset[a]
+                if at < indptr[i]:
+                    place = values.ends[attribute] - 2
+                elif at >= indptr[i + 1]:
+                    place = values.ends[attribute] - 1
+                else:
+                    place = np.int64(values.codes[attribute, at])
+                seen[a] = values.keys[place]
             for step in range(len(program.seed)):
                 key = program.seed[step]
                 for part in range(program.begin[step], program.begin[step + 1]):
-                    key = _combine(key, seen[program.atoms[part]])
+                    key = combine_pair(key, seen[program.atoms[part]])
                 keys[program.role[step], token + 1, program.template[step]] = key >> CUT

@@ -28,18 +28,20 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return Summariser(length=10, tol=0.001).fit(*data)  # at 1 % two of the sentences are as good as each other
+    return Summariser(length=9, tol=0.001).fit(
+        *data
+    )  # with ten words, one more sentence is exactly as good as the first
 
 
 def test_summaries_keep_to_the_limit_and_say_what_references_say(data, fitted):
     X, y = data
     summaries = fitted.predict(X)
-    assert all(0 < len(words(summary.text)) <= 10 for summary in summaries)
+    assert all(0 < len(words(summary.text)) <= 9 for summary in summaries)
     assert summaries[0].sentences == ["The battery is very long.", "My screen is bright."]
     assert summaries[0].places == [(0, 0), (0, 2)]
     assert fitted.score(X, y) > 0.5
     assert fitted.solution_.certified
-    assert fitted.length_ == 10
+    assert fitted.length_ == 9
     assert fitted.predict([]) == []
     assert (
         fitted.predict([[], [[]], ["\n"], ["one two three four five six seven eight nine ten eleven"]])

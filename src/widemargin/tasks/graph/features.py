@@ -24,7 +24,7 @@ from widemargin.errors import DataError
 from widemargin.structures.flat import Scores, places_of
 from widemargin.structures.graph import Graphs, shape_of
 from widemargin.structures.graph_batch import Shape
-from widemargin.structures.tied_rows import Items, Kinds, TiedRows
+from widemargin.structures.part_rows import Items, Kinds, TiedRows
 from widemargin.tasks.graph.inputs import ONE, Graph, Pair, stacked
 from widemargin.text.matrices import MatrixExtractor
 

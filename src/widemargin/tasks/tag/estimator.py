@@ -31,7 +31,7 @@ from widemargin.tasks.training import Compiled, Data
 from widemargin.text.attributes import Resources
 from widemargin.text.columns import Column, Columns, Notation
 from widemargin.text.extractor import Draft, Extractor, FeatureRows
-from widemargin.text.inputs import as_columns, choose_extractor, lengths, prepare
+from widemargin.text.inputs import as_columns, choose_extractor, prepare
 from widemargin.text.labels import (
     Encoded,
     as_sequences,
@@ -60,26 +60,32 @@ class TagDraft(NamedTuple):
     encoded: Encoded
 
 
+def _draft(parameters: TaggerParameters, data: Data, labels: list[Any] | None = None) -> TagDraft:
+    """The features and labels of a piece; if all `labels` are known, the piece need not have any."""
+    extractor, X = extractor_for(parameters, data)
+    encoded = encode_labels(X, labels_to_learn(parameters.scheme, X, data.y), labels)
+    return TagDraft(extractor, extractor.draft(X), encoded)
+
+
 def survey_tags(parameters: TaggerParameters, data: Data) -> Survey:
     """The labels and features of a piece of the data."""
     check_passes(parameters, at_once=False)
     check_scheme(parameters)
-    extractor, X = extractor_for(parameters, data)
-    encoded = encode_labels(X, labels_to_learn(parameters.scheme, X, data.y))
+    drafted = _draft(parameters, data)
+    encoded = drafted.encoded
     if len(encoded.sets):
         refuse_latent("some labels are unknown")
     counts = np.bincount(encoded.known, minlength=len(encoded.labels)).tolist()
-    weights = _label_counts(encoded, lengths(X), data.sample_weight).tolist()
+    weights = _label_counts(encoded, np.diff(drafted.features.features.indptr).tolist(), data.sample_weight).tolist()
     facts = {"weights of labels": Counter(dict(zip(encoded.labels, weights, strict=True)))}
-    draft = extractor.draft(X)
     labels = Counter(dict(zip(encoded.labels, counts, strict=True)))
-    return Survey(labels, draft.counted(), facts, TagDraft(extractor, draft, encoded))
+    return Survey(labels, drafted.features.counted(), facts, drafted)
 
 
 def compile_share(parameters: TaggerParameters, data: Data, survey: Survey) -> Compiled[Tagger]:
     """Compile one of several pieces of the data, with the labels and features of all of them."""
     drafted: TagDraft | None = survey.drafted
-    extractor, draft, encoded = survey_tags(parameters, data).drafted if drafted is None else drafted
+    extractor, draft, encoded = drafted or _draft(parameters, data, survey.by_frequency)
     labels = survey.by_frequency
     extractor.adopt(survey.features)
     features = extractor.numbered(draft)
