@@ -6,7 +6,7 @@ divide, appear and disappear. All problems have the hinge, which every solver he
 pass that proves the gap. Everything but the seconds is the same in each run.
 
     python benchmarks/oracles.py [--data DIR] [--problems tracking …] [--solvers auto …] [--gap 0.01] [--small]
-    python benchmarks/oracles.py --jobs 1 2     # seconds of processes, with a decoder that sleeps 20 ms before it decodes
+    python benchmarks/oracles.py --jobs 1 2     # seconds of processes, with a decoder that first sleeps 20 ms
 """
 
 import argparse
