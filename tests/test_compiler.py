@@ -1,6 +1,7 @@
 """Kernels that call kernels: the same results as in Python, and every array is freed once."""
 
 import gc
+import resource
 import sys
 from typing import NamedTuple
 
@@ -151,6 +152,76 @@ def test_a_part_outlives_its_array():
     del values
     np.full(1000, -1.0)
     assert view.tolist() == list(range(990, 1000))
+
+
+@kernel
+def either(values, other, first):
+    """A variable that holds a part of an argument, or a new array."""
+    row = values[0]
+    if not first:
+        row = doubled(other)
+    total = 0.0
+    for number in row:
+        total += number
+    return total
+
+
+@kernel
+def longest_row(values):
+    """A part of an argument that is kept from one turn of a loop to the next, and returned."""
+    best = values[0]
+    for row in values:
+        if row.sum() > best.sum():
+            best = row
+    return best
+
+
+@kernel
+def cut_again(values):
+    """New arrays that go while their parts are still read, and parts that go while the array is still read."""
+    total = 0.0
+    for _ in range(10):
+        values = doubled(values)[1:]
+        first, rest = values[:1], (values[1:], values)
+        values = rest[1]
+        total += first[0] + Pair(rest[0], first).first[0]
+    return total
+
+
+@kernel
+def written(n):
+    """Rows of an array made here, in a NamedTuple made here."""
+    pair = Pair(np.zeros((n, 3)), np.zeros(n))
+    for k in range(n):
+        pair.first[k][:] = k
+        pair.second[k] = pair.first[k].sum() + checked(pair.first[k][1:], 0)
+    picked = pair.first[np.array([n - 1, 0])]  # an index with arrays makes a new array
+    return Pair(picked, pair.second)
+
+
+def test_parts_and_new_arrays_in_one_variable():
+    values, other = np.arange(6.0).reshape(2, 3), np.ones(2)
+    before = [sys.getrefcount(each) for each in (values, other)]
+    for _ in range(20):
+        assert either(values, other, True) == 3.0
+        assert either(values, other, False) == 4.0
+        kept = longest_row(values)
+        assert kept.tolist() == [3.0, 4.0, 5.0]
+        del kept
+    assert [sys.getrefcount(each) for each in (values, other)] == before
+
+
+def test_no_memory_is_kept():
+    numbers = np.arange(100_000.0)
+    calls = [lambda: cut_again(numbers), lambda: written(30_000), lambda: either(numbers[None], numbers, False)]
+    assert cut_again(np.arange(20.0)) == cut_again.py_func(np.arange(20.0))
+    assert [each.tolist() for each in written(3)] == [each.tolist() for each in written.py_func(3)]
+    for call in calls:
+        call()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(100):
+            call()
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # of 80,000 kilobytes made
 
 
 def test_errors_come_through():

@@ -7,16 +7,16 @@ a first fit. Here
 
 * a kernel that kernels call (`Body`) stops at LLVM's intermediate code, which its callers link in;
 * a kernel that Python calls (`Kernel`) is a wrapper around its body, and all of it is optimised together, once;
-* a body that allocates nothing and returns no array counts no references: its caller holds all that it is given.
+* a body counts no references to its arguments and their parts: its caller holds all that it is given.
 
 All this leans on names that Numba calls its own, so `_jit` tries it first and takes `_plain` where it does not work.
 """
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable, Container, Set
+from functools import cached_property, partial
 from typing import Any
 
-from numba.core import compiler, dispatcher, ir, types
+from numba.core import compiler, dispatcher, ir, lowering, pythonapi, types
 from numba.core import typed_passes as passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
@@ -39,18 +39,27 @@ class Linkable(JITCodeLibrary):  # type: ignore[misc]
 
 
 class References(NRTContext):  # type: ignore[misc]
-    """Counts references, but not to kinds of NamedTuples that a body never makes: its caller holds these.
+    """Counts references, but not those of the `borrowed` variables of a body."""
 
-    Their arrays are counted when they are taken out.
-    """
-
-    def __init__(self, context: Any, made: Iterable[Any]) -> None:
+    def __init__(self, context: Any, borrowed: Container[str]) -> None:
         super().__init__(context, True)
-        self.made = {each.instance_class for each in _parts(made) if isinstance(each, types.BaseNamedTuple)}
+        self.borrowed, self.silent = borrowed, False
 
     def _call_incref_decref(self, builder: Any, typ: Any, value: Any, funcname: str) -> None:
-        if not isinstance(typ, types.BaseNamedTuple) or typ.instance_class in self.made:
+        if not self.silent:
             super()._call_incref_decref(builder, typ, value, funcname)
+
+
+class Lower(lowering.Lower):  # type: ignore[misc]
+    """Makes intermediate code, statement by statement."""
+
+    def lower_inst(self, inst: Any) -> None:
+        """Neither the assignment of a borrowed variable nor its deletion counts."""
+        name = inst.target.name if isinstance(inst, ir.Assign) else inst.value if isinstance(inst, ir.Del) else None
+        counting = self.context.nrt
+        counting.silent = name in counting.borrowed
+        super().lower_inst(inst)
+        counting.silent = False
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -58,38 +67,102 @@ class BodyLowering(passes.NativeLowering):  # type: ignore[misc]
     """From typed statements to intermediate code."""
 
     _name = "widemargin_body_lowering"
+    lowering_class = Lower
 
     def run_pass(self, state: Any) -> bool:
-        """Make the code; references are counted only if any value that holds some is made or returned."""
+        """Make the code; references are counted only if a variable owns some."""
         context = state.targetctx
-        made = [state.return_type, *(state.typemap[name] for name in _new_variables(state.func_ir))]
-        if any(context.data_model_manager[each].contains_nrt_meminfo() for each in made):
-            context.nrt = References(context, made)
-        else:
+        counted = {name for name, kind in state.typemap.items() if _holds_references(context, kind)}
+        counted.difference_update(name for name in state.typemap if name.startswith("arg."))
+        borrowed = _borrowed(state.func_ir, state.typemap, counted)
+        context.nrt = References(context, borrowed)
+        if counted == borrowed:
             state.flags.nrt = context.enable_nrt = False
         state.flags.no_compile = True
         state.library = Linkable(context.codegen(), state.func_id.func_qualname)
         return bool(super().run_pass(state))
 
 
-READING = {"getattr", "getitem", "static_getitem", "typed_getitem", "exhaust_iter", "cast", "phi"}
-READING |= {"getiter", "iternext", "pair_first", "pair_second"}
+def _holds_references(context: Any, kind: Any) -> bool:
+    try:
+        return bool(context.data_model_manager[kind].contains_nrt_meminfo())
+    except NotImplementedError:  # a type of no values
+        return False
 
 
-def _new_variables(function: Any) -> Iterable[str]:
-    """The variables whose values are more than parts of others."""
+def _borrowed(function: Any, typemap: Any, counted: Set[str]) -> set[str]:
+    """The variables among `counted` that never hold anything but what others hold meanwhile.
+
+    Some only ever hold arguments and parts of arguments, which the caller holds as long as the body runs. Others are
+    parts of variables that stay as they are until the part is deleted, a few statements later. What is returned is not
+    borrowed: the caller gets a reference.
+    """
+    assigned: dict[str, list[Any]] = {name: [] for name in counted}
     for block in function.blocks.values():
         for each in block.find_insts(ir.Assign):
-            if isinstance(each.value, ir.Expr) and each.value.op not in READING:
-                yield each.target.name
+            if each.target.name in counted:
+                assigned[each.target.name].append(each.value)
+    once = {name for name, values in assigned.items() if len(values) == 1}
+    for block in function.blocks.values():
+        for each in block.find_insts(ir.Return):
+            assigned.pop(each.value.name, None)
+    while True:
+        owned = [
+            name
+            for name, values in assigned.items()
+            if not all(_is_borrowed(each, typemap, counted, assigned) for each in values)
+        ]
+        if not owned:
+            break
+        for name in owned:
+            del assigned[name]
+    found = set(assigned)
+    for block in function.blocks.values():
+        found |= _borrowed_within(block, typemap, counted, once - found)
+    return found
 
 
-def _parts(kinds: Iterable[Any]) -> Iterable[Any]:
-    """Types, and those of their parts."""
-    for each in kinds:
-        yield each
-        if isinstance(each, types.BaseTuple):
-            yield from _parts(each)
+READING = {"getattr", "getitem", "static_getitem", "exhaust_iter", "cast", "getiter", "iternext", "pair_first"}
+READABLE = (types.Array, types.BaseTuple, types.ArrayIterator, types.Pair)
+
+
+def _is_borrowed(value: Any, typemap: Any, counted: Container[str], borrowed: Container[str]) -> bool:
+    """Whether a value is an argument, a constant, or a part of borrowed variables."""
+    if isinstance(value, ir.Arg | ir.Const | ir.Global | ir.FreeVar):
+        return True
+    if isinstance(value, ir.Var):
+        return value.name in borrowed
+    if value.op == "build_tuple":
+        return all(each.name in borrowed for each in value.items if each.name in counted)
+    if value.op not in READING:
+        return value.op in ("null", "undef")
+    return value.value.name in borrowed and _is_part(value, typemap, counted)
+
+
+def _is_part(value: Any, typemap: Any, counted: Container[str]) -> bool:
+    """Whether what is read is a part of the whole: an index with arrays makes a new array."""
+    by_arrays = value.op == "getitem" and value.index.name in counted
+    return isinstance(typemap[value.value.name], READABLE) and not by_arrays
+
+
+def _borrowed_within(block: Any, typemap: Any, counted: Container[str], once: Container[str]) -> set[str]:
+    """The parts that a block reads and deletes, while it neither assigns nor deletes the whole.
+
+    The parts are variables that are assigned `once`.
+    """
+    found, open_parts = set[str](), dict[str, str]()  # the whole of each part that is not deleted yet
+    for each in block.body:
+        if isinstance(each, ir.Del) and each.value in open_parts:
+            found.add(each.value)
+            del open_parts[each.value]
+            continue
+        changed = each.target.name if isinstance(each, ir.Assign) else each.value if isinstance(each, ir.Del) else None
+        open_parts = {part: whole for part, whole in open_parts.items() if whole != changed}
+        reads = isinstance(each, ir.Assign) and isinstance(each.value, ir.Expr) and each.value.op in READING
+        if reads and each.target.name in once and _is_part(each.value, typemap, counted):
+            whole = each.value.value.name
+            open_parts[each.target.name] = open_parts.get(whole, whole)
+    return found
 
 
 class BodyPipeline(compiler.CompilerBase):  # type: ignore[misc]
@@ -135,6 +208,27 @@ def _widen(kind: Any) -> Any:
     return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
 
 
+class Interface(pythonapi.PythonAPI):  # type: ignore[misc]
+    """How wrappers call Python: classes of results are constants of theirs, not unpickled for every array returned."""
+
+    def get_env_manager(self, *given: Any) -> Any:
+        """The constants of the wrapper."""
+        self.constants = super().get_env_manager(*given)
+        return self.constants
+
+    def serialize_object(self, obj: Any) -> Any:
+        """Classes are kept as they are."""
+        return obj if isinstance(obj, type) else super().serialize_object(obj)
+
+    def unserialize(self, structptr: Any) -> Any:
+        """A new reference to the object."""
+        if not isinstance(structptr, type):
+            return super().unserialize(structptr)
+        found = self.constants.read_const(self.constants.add_const(structptr))
+        self.incref(found)
+        return found
+
+
 class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
     """Wraps bodies for Python."""
 
@@ -150,6 +244,7 @@ class KernelCompiler(dispatcher._FunctionCompiler):  # type: ignore[misc]
         context = body.target_context  # as the body, the wrapper counts references or not
         if context.enable_nrt:
             context.nrt = NRTContext(context, True)  # but all of them: it holds what it hands over, and lets go of it
+        context.get_python_api = partial(Interface, context)
         linked = context.codegen().create_library(body.fndesc.qualname)
         linked.enable_object_caching()
         linked.add_linking_library(body.library)

@@ -155,16 +155,20 @@ class Padding(NamedTuple):
 def copy_own(padding: Padding, padded: FloatVector, starts: LongVector, own: FloatVector, back: bool) -> None:
     """Copy the parts of a padded array to their places among own scores, or `back` to the array."""
     for b in range(len(starts)):
-        at = starts[b] + padding.firsts[b]
-        for run in range(padding.sizes[b] // padding.runs[b] if padding.runs[b] > 0 else 0):
-            i, j = run // padding.widths[b], run % padding.widths[b]
-            begin = padding.bases[b] + i * padding.outer + j * padding.inner
-            for r in range(padding.runs[b]):
+        at, base, run = starts[b] + padding.firsts[b], padding.bases[b], padding.runs[b]
+        width, left = padding.widths[b], padding.sizes[b] // run if run > 0 else 0
+        while left > 0:
+            for j in range(min(width, left)):
+                inside, outside = own[at : at + run], padded[base + j * padding.inner :][:run]
                 if back:
-                    padded[begin + r] = own[at + r]
+                    for r in range(run):
+                        outside[r] = inside[r]
                 else:
-                    own[at + r] = padded[begin + r]
-            at += padding.runs[b]
+                    for r in range(run):
+                        inside[r] = outside[r]
+                at += run
+            left -= width
+            base += padding.outer
 
 
 @kernel
