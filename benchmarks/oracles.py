@@ -6,6 +6,7 @@ divide, appear and disappear. All problems have the hinge, which every solver he
 pass that proves the gap. Everything but the seconds is the same in each run.
 
     python benchmarks/oracles.py [--data DIR] [--problems tracking …] [--solvers auto …] [--gap 0.01] [--small]
+    python benchmarks/oracles.py --jobs 1 2     # seconds of processes, with a decoder that first sleeps 20 ms
 """
 
 import argparse
@@ -14,14 +15,14 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from scipy.sparse import csr_array
 
-from widemargin import Problem, Stop, fit
+from widemargin import Problem, Stop, StructuredPredictor, fit
 from widemargin.data.generators import matchings
 from widemargin.solvers import named_solver
 from widemargin.structures.custom import custom_examples
@@ -48,6 +49,15 @@ class Matching:
             scores += 1.0
             scores[np.arange(len(y)), list(y)] -= 1.0
         return tuple(linear_sum_assignment(scores, maximize=True)[1].tolist())
+
+
+class Sleeping(Matching):
+    """Matchings by a decoder that takes 20 ms more, and leaves the processors to others meanwhile."""
+
+    def decode(self, x: Any, w: Any, y: Any = None) -> Any:
+        """The best output, later."""
+        sleep(0.02)
+        return super().decode(x, w, y)
 
 
 class Tracking:
@@ -178,6 +188,21 @@ def measured(name: str, solver: str, make: Callable[[], Any], C: float, gap: flo
     return found.oracle_calls, row + reached
 
 
+def compare_jobs(jobs: list[int], gap: float, n: int) -> None:
+    """Print the seconds of each number of processes, and whether their weights are the same."""
+    X, y = matchings(n, seed=1, size=(10, 20), noise=0.5)
+    first: Any = None
+    print(f"{'processes':12}{'calls':>8}{'seconds':>10}{'faster':>10}")
+    for n_jobs in jobs:
+        made = StructuredPredictor(Sleeping(), C=0.1, loss="hinge", tol=gap, n_jobs=n_jobs)
+        begin = perf_counter()
+        found = made.fit(X, y).solution_
+        seconds = perf_counter() - begin
+        first = first or (seconds, found.w)
+        same = "" if np.array_equal(found.w, first[1]) else "  other weights!"
+        print(f"{n_jobs:<12}{found.oracle_calls:>8}{seconds:>10.2f}{first[0] / seconds:>8.2f} ×{same}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("WIDEMARGIN_DATA") or "../shared/data")
@@ -185,7 +210,11 @@ def main() -> None:
     parser.add_argument("--solvers", nargs="+", default=list(SOLVERS))
     parser.add_argument("--gap", type=float, default=0.01)
     parser.add_argument("--small", action="store_true", help="few examples")
+    parser.add_argument("--jobs", nargs="+", type=int, help="compare these numbers of processes instead")
     options = parser.parse_args()
+    if options.jobs:
+        compare_jobs(options.jobs, options.gap, 30 if options.small else 200)
+        return
     print(f"{'problem':12}{'solver':28}{'calls':>8}{'passes':>9}{'s decode':>10}{'seconds':>10}{'auto needs':>14}")
     for name in options.problems:
         make, n, few, C = PROBLEMS[name]

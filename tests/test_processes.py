@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from widemargin import _processes
-from widemargin._processes import MOST_DEATHS, current, processes
+from widemargin._processes import MOST_DEATHS, alone, current, processes
 from widemargin.errors import WidemarginError
 
 BATCH = np.arange(12, dtype=np.int32)
@@ -65,7 +65,7 @@ def at_once(monkeypatch):
     """No work is done alone: workers answer everything."""
     monkeypatch.setattr(_processes, "ALONE", 0.0)
     monkeypatch.setattr(_processes, "WORTH", 1e-9)
-    monkeypatch.setattr(_processes.Pool, "_worth", lambda pool, path, n: True)
+    monkeypatch.setattr(_processes.Pool, "_worth", lambda pool, known, n: True)
 
 
 def nothing():
@@ -186,6 +186,45 @@ with _processes.processes(2):
     while True:
         _processes.current().answers(Subject(), Subject.sleep, np.zeros(1), np.arange(8, dtype=np.int32), lambda: None)
 """
+
+KILLED_EARLY = """
+import os, signal
+import numpy as np
+from widemargin._processes import Pool
+pool = Pool(2)
+known = pool.know([1.0])
+assert pool._folder is None, "nothing is written before workers are needed"
+path = pool._written(known)
+os.write(1, f"{path.parent}\\n".encode())
+pool.start(path)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_no_file_is_left_behind():
+    """Files go even if the first process is killed before a worker has started."""
+    found = subprocess.run([sys.executable, "-c", KILLED_EARLY], capture_output=True, check=False, timeout=60)
+    folder = Path(found.stdout.decode().strip())
+    assert found.returncode == -signal.SIGKILL, found.stderr.decode()
+    assert folder.name.startswith("widemargin-")
+    deadline = time.monotonic() + 60.0
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not folder.exists()
+
+
+def test_one_process_looks_between_slow_examples_and_seldom_between_quick_ones():
+    looks = []
+    slow = lambda subject, w, batch: (time.sleep(0.03 * len(batch)), batch.tolist())[1]  # noqa: E731
+    found = alone(slow, None, W, BATCH[:5], lambda: looks.append(1))
+    assert flat(found) == [0, 1, 2, 3, 4]
+    assert len(looks) == 4
+    looks.clear()
+    many = np.arange(5000, dtype=np.int32)
+    assert (
+        flat(alone(lambda subject, w, batch: batch.tolist(), None, W, many, lambda: looks.append(1))) == many.tolist()
+    )
+    assert len(looks) < 20
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -1,9 +1,9 @@
 """The one place that runs work in several processes: for decoders that hold the interpreter.
 
 A pool asks its subject, training examples for instance, questions at a point w. Workers are joblib's (loky), so what is
-defined in a notebook reaches them, too. The subject is written to a file once, and each worker reads it once; w is in a
-file that all processes map into memory. Answers come in the order of the questions, and an error in a worker is raised
-here as if there were one process: the first one in order.
+defined in a notebook reaches them, too. The subject is written to a file when workers need it, and each reads it once;
+w is in a file that all processes map into memory. Answers come in the order of the questions, and an error in a worker
+is raised here as if there were one process: the first one in order.
 
 Nothing that is answered depends on who answers, so clocks may decide that. Starting a worker takes a second: this
 process works alone for a while, and goes on until the workers are ready. A worker that dies is replaced, and its
@@ -23,6 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -58,6 +59,29 @@ class InWorker(Exception):  # noqa: N818 — it is the cause of an error, never 
         return f"\n{self.args[0]}"
 
 
+@dataclass
+class _Subject:
+    """What questions are about, the name of its file, and what will be written there; None if it cannot be pickled."""
+
+    subject: Any
+    name: str
+    pickled: bytes | None
+
+
+def alone(question: Question, subject: Any, w: FloatVector, batch: IntVector, look: Callable[[], None]) -> list[Any]:
+    """The answers of this process, which looks about as often as `LOOK` says, and at most after each slow example."""
+    found, done, size = [], 0, 1
+    while done < len(batch):
+        if done:
+            look()
+        begin = perf_counter()
+        found.append(question(subject, w, batch[done : done + size]))
+        done += size
+        if 4.0 * (perf_counter() - begin) < LOOK:
+            size *= 2
+    return found
+
+
 class Pool:
     """Up to `n` worker processes."""
 
@@ -66,7 +90,7 @@ class Pool:
         self._folder: Path | None = None
         self._executor: Any = None
         self._ready: list[Future[Any]] = []
-        self._subjects: dict[int, tuple[Any, Path | None]] = {}  # by identity; oldest first
+        self._subjects: dict[int, _Subject] = {}  # by identity; oldest first
         self._points: dict[int, FloatVector] = {}
         self._worked, self._calls, self._numbers = 0.0, 0, 0
 
@@ -74,11 +98,11 @@ class Pool:
         self, subject: Any, question: Question, w: FloatVector, batch: IntVector, look: Callable[[], None]
     ) -> list[Any]:
         """The answers about successive parts of the batch; `look` is called now and then, and may raise to end this."""
-        path = self.know(subject)
-        if path is None:
-            return [question(subject, w, batch)]
+        known = self.know(subject)
+        if known.pickled is None:
+            return alone(question, subject, w, batch, look)
         found, done = [], 0
-        while done < len(batch) and not self._worth(path, len(batch) - done):
+        while done < len(batch) and not self._worth(known, len(batch) - done):
             begin = perf_counter()
             found.append(question(subject, w, batch[done : done + 1]))
             self._note(perf_counter() - begin, 1)
@@ -86,14 +110,14 @@ class Pool:
             if done < len(batch):
                 look()
         if done < len(batch):
-            found += self._handed_over(path, question, w, batch[done:], look)
+            found += self._handed_over(known, question, w, batch[done:], look)
         return found
 
-    def know(self, subject: Any) -> Path | None:
-        """The file that holds the subject; None, with a warning, if it cannot be sent to other processes."""
+    def know(self, subject: Any) -> "_Subject":
+        """What is known of a subject; warns if it cannot be sent to other processes."""
         if id(subject) not in self._subjects:
-            path: Path | None = None
             self._numbers += 1
+            pickled: bytes | None = None
             try:
                 pickled = _dumps(subject)
             except Exception as error:  # whatever the user's own classes raise
@@ -102,22 +126,22 @@ class Pool:
                     "take n_jobs=1, or set releases_gil = True if decoding releases the interpreter",
                     stacklevel=2,
                 )
-            else:
-                path = self._home() / f"subject-{self._numbers}"
-                path.write_bytes(pickled)
             while len(self._subjects) >= MOST_SUBJECTS:
-                _, old = self._subjects.pop(next(iter(self._subjects)))
-                if old is not None:
-                    old.unlink(missing_ok=True)
-            self._subjects[id(subject)] = subject, path
-        return self._subjects[id(subject)][1]
+                old = self._subjects.pop(next(iter(self._subjects)))
+                if self._folder is not None:
+                    (self._folder / old.name).unlink(missing_ok=True)
+            self._subjects[id(subject)] = _Subject(subject, f"subject-{self._numbers}", pickled)
+        return self._subjects[id(subject)]
 
     def close(self) -> None:
         """End all workers, even at work, and remove all files."""
         self._stop()
         self._points.clear()
         if self._folder is not None:
+            from joblib.externals.loky.backend import resource_tracker
+
             shutil.rmtree(self._folder, ignore_errors=True)
+            resource_tracker.unregister(str(self._folder), "folder")
             self._folder = None
 
     def start(self, path: Path) -> None:
@@ -126,21 +150,32 @@ class Pool:
             from joblib.externals.loky import ProcessPoolExecutor  # slow to import
 
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            first = os.getpid(), str(self._home())
-            self._executor = ProcessPoolExecutor(self.n, initializer=_begin, initargs=first, env=threads)
+            self._executor = ProcessPoolExecutor(self.n, initializer=_begin, initargs=(os.getpid(),), env=threads)
             self._ready = [self._executor.submit(_read, str(path)) for _ in range(self.n)]
 
     def _home(self) -> Path:
+        """The folder of the files; it is removed even if this process is killed."""
         if self._folder is None:
+            from joblib.externals.loky.backend import resource_tracker
+
             shared = Path("/dev/shm")  # in memory, where there is such a folder
             self._folder = Path(tempfile.mkdtemp(prefix="widemargin-", dir=shared if shared.is_dir() else None))
+            resource_tracker.register(str(self._folder), "folder")
         return self._folder
 
-    def _worth(self, path: Path, n: int) -> bool:
+    def _written(self, known: "_Subject") -> Path:
+        """The file of a subject."""
+        path = self._home() / known.name
+        if known.pickled:
+            path.write_bytes(known.pickled)
+            known.pickled = b""
+        return path
+
+    def _worth(self, known: "_Subject", n: int) -> bool:
         """Whether to hand `n` examples over: workers are ready, and there is enough to do."""
         if self._worked < ALONE:
             return False
-        self.start(path)
+        self.start(self._written(known))
         ready = any(each.done() for each in self._ready)
         return ready and n > 1 and n * self._worked > WORTH * self._calls
 
@@ -148,11 +183,11 @@ class Pool:
         self._worked, self._calls = self._worked + seconds, self._calls + calls
 
     def _handed_over(
-        self, path: Path, question: Question, w: FloatVector, batch: IntVector, look: Callable[[], None]
+        self, known: "_Subject", question: Question, w: FloatVector, batch: IntVector, look: Callable[[], None]
     ) -> list[Any]:
         size = max(1, min(int(WORTH * self._calls / max(self._worked, WORTH)), -(-len(batch) // self.n)))
         parts = [batch[begin : begin + size] for begin in range(0, len(batch), size)]
-        asked = _dumps(question)
+        path, asked = self._written(known), _dumps(question)
         tasks = [(str(path), str(self._write(w)), len(w), asked, part, np.geterr()) for part in parts]
         answers: list[Any] = [None] * len(tasks)
         left, deaths = list(range(len(tasks))), 0
@@ -222,17 +257,16 @@ _subjects: dict[str, Any] = {}  # of a worker, by file; oldest first
 _points: dict[str, FloatVector] = {}
 
 
-def _begin(first: int, folder: str) -> None:
+def _begin(first: int) -> None:
     """Make a worker ready. Ctrl-C reaches every process of a terminal, but only the first one answers it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(first, folder), daemon=True).start()
+    threading.Thread(target=_end_with, args=(first,), daemon=True).start()
 
 
-def _end_with(first: int, folder: str) -> None:
-    """Wait until the process that asks has gone, be it killed; then remove what it has left, and end this one."""
+def _end_with(first: int) -> None:
+    """Wait until the process that asks has gone, be it killed; then end this one."""
     while os.getppid() == first:
         time.sleep(LOOK)
-    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 

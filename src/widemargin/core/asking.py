@@ -4,9 +4,12 @@
     `work` is None      decoding holds the interpreter: processes (`_processes`), if the caller has opened a pool
     … `releases_gil`    plain Python that mostly waits for code that releases it: threads, one example after the other
 
+Examples that are `Elsewhere`, on a cluster for instance, pass questions on.
+
 Answers come in order, and do not depend on how the batch is split, nor on the number of threads or processes.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -31,19 +34,23 @@ def ask(
 ) -> list[T]:
     """The answers of `question(examples, w, part)` for successive parts of the batch.
 
-    `look` is called while this waits for processes; it may raise to end the waiting.
+    `look` is called between the answers of plain Python, and while this waits for processes; it may raise to end this.
     """
-    work = examples.work
+    work, look = examples.work, look or _nothing
+    if (elsewhere := getattr(examples, "answers", None)) is not None:
+        found: list[T] = elsewhere(question, w, batch, look)
+        return found
     if work is not None:
         return run([partial(question, examples, w, part) for part in shares(batch, work, n_threads)])
-    if n_threads == 1 or len(batch) < 2:
+    if len(batch) < 2:
         return [question(examples, w, batch)]
-    if getattr(examples, "releases_gil", False):
-        return _in_turn([partial(question, examples, w, batch[k : k + 1]) for k in range(len(batch))], n_threads)
-    pool = _processes.current()
+    if n_threads > 1 and getattr(examples, "releases_gil", False):
+        parts = [batch[k : k + 1] for k in range(len(batch))]
+        return _in_turn([partial(question, examples, w, part) for part in parts], n_threads, look)
+    pool = None if n_threads == 1 else _processes.current()
     if pool is None or not isinstance(w, np.ndarray):
-        return [question(examples, w, batch)]
-    return pool.answers(examples, question, w, batch, look or _nothing)
+        return _processes.alone(question, examples, w, batch, look)
+    return pool.answers(examples, question, w, batch, look)
 
 
 @contextmanager
@@ -66,10 +73,14 @@ def _nothing() -> None:
     return
 
 
-def _in_turn(tasks: list[Callable[[], T]], n_threads: int) -> list[T]:
-    """The results of all tasks; each thread takes the next one. Of several errors the first in order is raised."""
+def _in_turn(tasks: list[Callable[[], T]], n_threads: int, look: Callable[[], None]) -> list[T]:
+    """The results of all tasks; each thread takes the next one. Of several errors the first in order is raised.
+
+    `look` is called by this thread, between its tasks.
+    """
     numbers, found, floating = iter(range(len(tasks))), [None] * len(tasks), np.geterr()
     errors: dict[int, BaseException] = {}
+    own = threading.get_ident()
 
     def work_off(taken: Iterator[int]) -> None:
         with np.errstate(**floating):
@@ -77,6 +88,8 @@ def _in_turn(tasks: list[Callable[[], T]], n_threads: int) -> list[T]:
                 if errors:
                     return
                 try:
+                    if k and threading.get_ident() == own:
+                        look()
                     found[k] = tasks[k]()  # type: ignore[call-overload]
                 except BaseException as error:
                     errors[k] = error

@@ -4,7 +4,7 @@ Structures decode; they know no objective and no solver. Everything they return 
 does not depend on how the batch is split, so callers may divide it among threads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
@@ -259,6 +259,13 @@ class Uncertain(Protocol):
 
     def uncertainty(self, w: FloatVector, batch: IntVector) -> FloatVector:
         """The entropy of p(h) ∝ exp⟨w, φ(x_i, y_i, h)⟩ for every example i of the batch."""
+
+
+class Elsewhere(Protocol):
+    """Examples that are not in this process, and answer questions where they are (`core.asking`)."""
+
+    def answers(self, question: Any, w: FloatVector, batch: IntVector, look: Callable[[], None]) -> list[Any]:
+        """The answers of `question(examples, w, part)` for successive parts of the batch; `look` may raise."""
 
 
 @runtime_checkable

@@ -288,12 +288,13 @@ class Oracle:
 
         The size does not depend on the number of threads, so neither do the results. It is some milliseconds' worth of
         decoding, to keep several threads busy; at most a sixteenth of all examples, since cuts go stale. Where plain
-        Python decodes, it is a small share of all examples: calls are expected to cost more than fresh cuts save.
+        Python decodes, it is a small share of all examples: calls are expected to cost more than fresh cuts save. It is
+        a power of two, so that two or four processes can share it evenly.
         """
         work = self.examples.work
         if work is None:
             n = self.examples.n_examples
-            return max(n // FEW, 2 if n >= PAIRS else 1)
+            return 2 ** int(np.log2(max(n // FEW, 2 if n >= PAIRS else 1)))
         if not len(work):
             return 1
         return int(np.clip(BATCH_MICROSECONDS / max(work.mean(), 1e-9), 1, max(1, len(work) // 16)))

@@ -82,11 +82,19 @@ def is_distributed(data: Any) -> bool:
 
 
 def pieces_of(
-    client: Client, task: Task | None, kind: str, data: Any, n_parts: int | None = None, *, gold: bool = True
+    client: Client,
+    task: Task | None,
+    kind: str,
+    data: Any,
+    n_parts: int | None = None,
+    *,
+    gold: bool = True,
+    in_order: bool = False,
 ) -> list[Any]:
     """A piece for each part: `Data`, a file, or a future of a partition of a Dask collection; or of its inputs alone.
 
-    `kind` is the name of the kind of model among those of the `task`. Without a task, files are read by a model.
+    `kind` is the name of the kind of model among those of the `task`. Without a task, files are read by a model. Lists
+    are dealt out, one example to each part in turn, unless all pieces together must be `in_order`.
     """
     if isinstance(data, str | os.PathLike):
         data = Files(data)
@@ -106,6 +114,8 @@ def pieces_of(
     local = Data(*given)
     n = n_inputs(local.X)
     n_parts = min(n_parts or n_workers(client), max(n, 1))
+    if in_order:
+        return [take(local, numbers) for numbers in np.array_split(np.arange(n), n_parts)]
     # Every n_parts-th example: parts that are alike need fewer rounds, and corpora are often sorted by source.
     return [take(local, np.arange(k, n, n_parts)) for k in range(n_parts)]
 

@@ -12,9 +12,8 @@ from widemargin.core.solution import Solution
 from widemargin.core.stop import Callback
 from widemargin.dask.data import is_distributed
 from widemargin.dask.prediction import Broadcast, evaluate, predict
-from widemargin.dask.training import Trained, train
+from widemargin.dask.training import Trained, Ways, train
 from widemargin.errors import UnsupportedError, WidemarginError
-from widemargin.parts import Rounds
 from widemargin.report.evaluation import Evaluation
 from widemargin.tasks.training import Data
 
@@ -63,7 +62,7 @@ class DaskEstimator:
         parts: int | None = None,
         checkpoint_seconds: float = 30.0,
         local_epochs: int = 1,
-        rounds: Rounds = "consensus",
+        rounds: Ways = "consensus",
         patience: float = 10.0,
         **more: Any,
     ) -> Self:

@@ -12,21 +12,24 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from distributed import Client, Future
 
+from widemargin.core.examples import count_unreachable
 from widemargin.core.loop import fit, name_run
+from widemargin.core.problem import Problem
 from widemargin.core.solution import Solution
 from widemargin.core.solver import Solver
 from widemargin.core.stop import Callback
-from widemargin.dask import worker
+from widemargin.dask import answering, worker
+from widemargin.dask.answering import check_ordinary
 from widemargin.dask.carrier import DaskCarrier, forget
 from widemargin.dask.cluster import check_versions, is_shared, results
 from widemargin.dask.data import pieces_of
 from widemargin.errors import DataError, UnsupportedError, WidemarginError
-from widemargin.parts import Rounds, rounds_of
+from widemargin.parts import ROUNDS, Rounds, rounds_of
 from widemargin.parts.problem import PartedProblem
 from widemargin.parts.team import Journal, Team
 from widemargin.report.progress import Aside, Progress
@@ -39,6 +42,8 @@ from widemargin.tasks.survey import Survey
 from widemargin.tasks.training import Compiled, model_of
 
 RUN_FILE = "run.wm"
+Ways: TypeAlias = Rounds | Literal["oracle"]
+"""How workers share a run: in rounds over parts, or by answering the solver's questions."""
 
 
 class Trained(NamedTuple):
@@ -67,7 +72,7 @@ def train(
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
     local_epochs: int = 1,
-    rounds: Rounds = "consensus",
+    rounds: Ways = "consensus",
     patience: float = 10.0,
 ) -> Trained:
     """Train on a cluster; the result depends on the number of parts, but not on the workers, their order or failures.
@@ -86,20 +91,29 @@ def train(
     resume : continue from the checkpoint, if it exists, exactly as its run would have continued
     checkpoint_seconds : how long to wait between two times that the run is saved
     local_epochs : epochs of the solver on each part in a round
-    rounds : how the parts of a dual solver's run agree: "consensus" or "cocoa"; others are averaged
+    rounds : how the parts of a dual solver's run agree: "consensus" or "cocoa"; others are averaged. With "oracle"
+        the solver runs in this process, and workers only answer with cuts: for decoders that take long. The result is
+        that of one machine, whatever the number of parts.
     patience : a part that takes this many times as long as most others is made on another worker, too
     """
     which, name, kind = kind_of(parameters)
     plain = plain_parameters(kind, parameters)
     _check(kind, plain, resume=resume, checkpoint=checkpoint)
-    made = partial(rounds_of, local_epochs=local_epochs, rounds=rounds)
+    known = [*ROUNDS, "oracle"]
+    if rounds not in known:
+        raise WidemarginError(f"rounds must be one of {', '.join(known)}, not {rounds!r}")
+    by_oracle, made = True, check_ordinary
+    if rounds != "oracle":
+        by_oracle, made = False, partial(rounds_of, local_epochs=local_epochs, rounds=rounds)
     made(Plan.of(plain).solver)  # refuses solvers that cannot, before anything is read
     check_versions(client)
-    pieces = dict(enumerate(pieces_of(client, which, name, data, parts)))
+    pieces = dict(enumerate(pieces_of(client, which, name, data, parts, in_order=by_oracle)))
     kept = tempfile.TemporaryDirectory(prefix="widemargin-") if checkpoint is None else nullcontext(checkpoint)
-    shown = Shown(plain)
+    shown = Shown(plain, "epoch" if by_oracle else "round")
     with kept as folder, shown.progress:
-        runs = Runs(client, Path(folder), checkpoint is not None, resume, checkpoint_seconds, made, patience, shown)
+        runs = Runs(
+            client, Path(folder), checkpoint is not None, resume, checkpoint_seconds, made, patience, shown, by_oracle
+        )
         found = survey_pieces(client, kind, plain, pieces)
         view = tagged_view(runs, kind, plain, found)
         return runs.train(kind, plain, found, view, dev, callbacks)
@@ -121,10 +135,10 @@ class Surveyed(NamedTuple):
 class Shown:
     """Shows the runs of a training, if `verbose` is set; `now` are the parts of the present run."""
 
-    def __init__(self, parameters: Any) -> None:
-        self.progress = Progress(tol=parameters.tol, enabled=bool(parameters.verbose), more=self._more, unit="round")
+    def __init__(self, parameters: Any, unit: str) -> None:
+        self.progress = Progress(tol=parameters.tol, enabled=bool(parameters.verbose), more=self._more, unit=unit)
         self.aside = Aside(self.progress)  # for models that the main run needs, such as taggers
-        self.now: tuple[Team, DaskCarrier] | None = None
+        self.now: tuple[Team | answering.Team, DaskCarrier | answering.Team] | None = None
 
     def _more(self) -> str:
         """Bytes moved, the work of each worker, and the number of rebuilt parts."""
@@ -165,6 +179,7 @@ class Runs:
     made: Callable[[Solver], Solver]
     patience: float
     shown: Shown
+    by_oracle: bool = False
 
     def train(
         self,
@@ -183,17 +198,26 @@ class Runs:
         drafts = found.run if found.view is view else ""
         shared = worker.Shared(kind, parameters, found.survey, view, drafts, list(found.pieces))
         pieces = list(found.pieces.values())
-        carrier = DaskCarrier(self.client, found.run, worker.own_piece, shared, pieces, self.patience, found.where)
-        journal = Journal(folder, shared=is_shared(self.client, folder), seconds=self.checkpoint_seconds)
-        team = Team(carrier, journal)
+        team: Team | answering.Team
+        carrier: DaskCarrier | answering.Team
+        if self.by_oracle:
+            carrier = team = answering.Team(self.client, shared, pieces, found.where)
+        else:
+            carrier = DaskCarrier(self.client, found.run, worker.own_piece, shared, pieces, self.patience, found.where)
+            journal = Journal(folder, shared=is_shared(self.client, folder), seconds=self.checkpoint_seconds)
+            team = Team(carrier, journal)
         options: dict[str, Any] = {"checkpoint": folder / RUN_FILE, "resume": self.resume} if self.keeps else {}
         try:
             compiled, about = compile_here(self.client, kind, parameters, found, dev, view)
-            team.start(lambda: None)
-            if not sum(each.weight for each in team.about.values()):
-                raise DataError("no example has anything to learn from")
-            problem = PartedProblem(team, plan.objective, plan.C, plan.loss, plan.penalty, plan.l1)
             self.shown.now = team, carrier
+            problem: Problem | PartedProblem
+            if isinstance(team, answering.Team):
+                problem = answering.remote_problem(team, plan, compiled.examples, lambda: None)
+            else:
+                team.start(lambda: None)
+                problem = PartedProblem(team, plan.objective, plan.C, plan.loss, plan.penalty, plan.l1)
+            if not problem.example_weight.any():
+                raise DataError("no example has anything to learn from")
             solution = fit(
                 problem,
                 self.made(plan.solver),
@@ -207,12 +231,16 @@ class Runs:
         finally:
             self.shown.now = None
             carrier.close()
-        solution = replace(solution, cuts=None, slacks=None)
+        solution = replace(solution, cuts=None, slacks=None, state=None)
         model = model_of(compiled, plan, solution, problem.n_counted)
         model.summary |= {"data": about} if about else {}
-        unreachable = sum((Counter(each.unreachable) for each in team.about.values()), Counter[str]())
+        unreachable = (
+            Counter(count_unreachable(problem.examples))
+            if isinstance(team, answering.Team)
+            else sum((Counter(each.unreachable) for each in team.about.values()), Counter[str]())
+        )
         model.summary |= {"unreachable": dict(unreachable)} if unreachable else {}
-        return Trained(model, solution, team.n_parts, team.sent, team.received, team.rebuilt)
+        return Trained(model, solution, len(pieces), team.sent, team.received, team.rebuilt)
 
 
 def tagged_view(runs: Runs, kind: Kind, parameters: Any, found: Surveyed) -> worker.View | None:

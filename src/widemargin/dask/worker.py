@@ -14,6 +14,8 @@ import numpy as np
 from distributed import get_worker
 
 from widemargin.core.examples import Latent
+from widemargin.core.problem import Problem
+from widemargin.core.solver import Solver
 from widemargin.dask.data import OneFile, as_data, n_inputs, take
 from widemargin.errors import WidemarginError
 from widemargin.parts import part_of
@@ -108,7 +110,13 @@ def sample(piece: Any) -> tuple[Data, dict[str, Any]]:
 
 
 def own_piece(shared: Shared, piece: Any, number: int) -> Part:
-    """A part that compiles its own piece: what its survey has drafted if that was here, else the data anew."""
+    """A part that compiles its own piece."""
+    problem, solver = own_problem(shared, piece, number)
+    return part_of(problem, solver, number)
+
+
+def own_problem(shared: Shared, piece: Any, number: int) -> tuple[Problem, Solver]:
+    """The problem of a piece, and the solver: of what its survey has drafted if that was here, else of the data."""
     found = shared.survey
     key = shared.drafts, shared.numbers[number] if shared.drafts else number
     with _GATE:
@@ -122,8 +130,7 @@ def own_piece(shared: Shared, piece: Any, number: int) -> Part:
         if isinstance(compiled.examples, Latent):
             refuse_latent(type(compiled.examples).__name__)
         plan = plan_on_this_worker(shared.parameters)
-        problem = plan.problem(compiled.examples, compiled.sample_weight)
-    return part_of(problem, plan.solver, number)
+        return plan.problem(compiled.examples, compiled.sample_weight), plan.solver
 
 
 def plan_on_this_worker(parameters: Parameters) -> Plan:

@@ -20,7 +20,7 @@ from widemargin.core.stop import Callback
 def at_once(monkeypatch):
     """Workers answer everything, instead of what is left when they have started."""
     monkeypatch.setattr(_processes, "WORTH", 1e-9)
-    monkeypatch.setattr(_processes.Pool, "_worth", lambda pool, path, n: n > 1)
+    monkeypatch.setattr(_processes.Pool, "_worth", lambda pool, known, n: n > 1)
 
 
 class Threaded(Multiclass):
@@ -116,6 +116,25 @@ def test_a_structure_that_cannot_be_sent(two):
     with pytest.warns(UserWarning, match=r"one process decodes, since .* pickled .*generator.*; take n_jobs=1"):
         assert StructuredPredictor(structure, n_jobs=2).fit([1.0, -1.0], [1, -1]).predict([2.0]) == [1]
     assert StructuredPredictor(structure, n_jobs=1).fit([1.0, -1.0], [1, -1]).predict([2.0]) == [1]
+
+
+@pytest.mark.parametrize(("n_jobs", "threads"), [(1, False), (2, True)])
+def test_ctrl_c_is_answered_within_a_full_pass(n_jobs, threads):
+    class Slow(Multiclass):
+        releases_gil = threads
+        seen = 0
+
+        def decode(self, x, w, y=None):
+            Slow.seen += 1
+            if Slow.seen == len(X) + 5:  # early in the second pass
+                os.kill(os.getpid(), signal.SIGINT)
+            if Slow.seen > len(X):
+                time.sleep(0.03)
+            return super().decode(x, w, y)
+
+    found = predictor(Slow(), n_jobs=n_jobs, solver="bundle").fit(X, Y)
+    assert found.solution_.stopped == "interrupted"
+    assert Slow.seen < len(X) + 12 < 2 * len(X)
 
 
 def test_ctrl_c_keeps_the_model(two):
