@@ -63,8 +63,8 @@ def test_a_parser_is_that_of_one_machine(client, order):
 
 def test_files_and_a_run_that_is_resumed(client, tmp_path):
     for k in range(2):
-        (tmp_path / f"part{k}.conllu").write_text(treebank(20, seed=k).conllu())
-    (tmp_path / "whole.conllu").write_text("".join(treebank(20, seed=k).conllu() for k in range(2)))
+        (tmp_path / f"part{k}.conllu").write_text(treebank(20, seed=k).conllu(), encoding="utf-8")
+    (tmp_path / "whole.conllu").write_text("".join(treebank(20, seed=k).conllu() for k in range(2)), encoding="utf-8")
     settings = {"hash_bits": 14, "tags": "given", "n_jobs": 1, "tol": None}
     run = {"rounds": "oracle", "checkpoint": tmp_path / "run"}
 
@@ -76,7 +76,7 @@ def test_files_and_a_run_that_is_resumed(client, tmp_path):
     there(2, **run)
     resumed = there(5, resume=True, **run)
     assert bits(resumed)[0] == bits(there(5, "whole", rounds="oracle"))[0]
-    (tmp_path / "part1.conllu").write_text(treebank(20, seed=2).conllu())
+    (tmp_path / "part1.conllu").write_text(treebank(20, seed=2).conllu(), encoding="utf-8")
     with pytest.raises(WidemarginError, match="belongs to another run"):
         there(6, resume=True, **run)
 
