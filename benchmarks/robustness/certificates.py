@@ -41,11 +41,10 @@ from helpers import (
     dependencies,
     label_sets,
     matching,
-    motifs,
     selected,
 )
 from helpers.parts import parted
-from helpers.structures import linked, ranked, resolved, segmentation, summaries
+from helpers.structures import linked, motifs, ranked, resolved, segmentation, summaries
 from widemargin.core.loop import fit
 from widemargin.core.problem import Meter, Problem
 from widemargin.core.solution import Solution

@@ -51,10 +51,10 @@ found = labeler.predict([grid(each) for each in new])
 
 shades = ListedColormap(COLOURS)
 figure, axes = plt.subplots(3, 4, figsize=(8, 4.8), layout="constrained")
-for panels, picture, gold, one, other in zip(
+for panels, noisy, gold, one, other in zip(
     axes, new, right, by_itself, found, strict=True
 ):
-    panels[0].imshow(picture.clip(0, 1))
+    panels[0].imshow(noisy.clip(0, 1))
     for panel, each in zip(panels[1:], (one, other, gold), strict=True):
         drawn = each.reshape(ROWS, COLUMNS)
         panel.imshow(drawn, cmap=shades, vmin=-0.5, vmax=3.5)
