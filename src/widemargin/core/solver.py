@@ -49,14 +49,14 @@ class Solver(Protocol):
 
     A solver derives from this class and declares what it can do; a mismatch is an error before the run starts.
 
-    `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
-    `online` : it learns from each example as it comes, so `partial_fit` makes sense
-    `goes_on_from` : what `partial_fit` can go on from after `fit`: any weights; only the weights of this solver; or
-        only its own state, which holds the length of the next steps
-    `descends` : it asks for values and gradients only, so P need not be convex
-    `heeds_errors` : the sizes of errors matter to it
-    `mixes` : its states are `Movable`, so that the weights of runs on several parts can be mixed (`parts`)
-    `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
+    * `losses`, `penalties`, `kinds` : what it can minimise, its preferred loss first; `kinds` are kinds of objectives
+    * `online` : it learns from each example as it comes, so `partial_fit` makes sense
+    * `goes_on_from` : what `partial_fit` can go on from after `fit`: any weights; only the weights of this solver; or
+      only its own state, which holds the length of the next steps
+    * `descends` : it asks for values and gradients only, so P need not be convex
+    * `heeds_errors` : the sizes of errors matter to it
+    * `mixes` : its states are `Movable`, so that the weights of runs on several parts can be mixed (`parts`)
+    * `usual_epochs` : how many epochs are enough where no gap tells when to stop; None for solvers that prove one
 
     `problem` is a `Problem`, or a sum over parts of the data (`parts.problem`).
 

@@ -59,7 +59,7 @@ class StructDistribution:
         raise NotImplementedError
 
     def log_prob(self, value: torch.Tensor) -> torch.Tensor:
-        """log p of events, (…, B, *event) → (…, B)."""
+        """log p of events, (…, B, event …) → (…, B)."""
         chosen = torch.where(value != 0, value.to(self.log_potentials.dtype) * self.log_potentials, 0.0)
         return chosen.flatten(-self.event_dims).sum(-1) - self.partition
 
@@ -70,14 +70,14 @@ class StructDistribution:
 
     @cached_property
     def marginals(self) -> torch.Tensor:
-        """The probability of each part, (B, *event)."""
+        """The probability of each part, (B, event …)."""
         with torch.enable_grad():
             leaf = self.log_potentials.detach().requires_grad_()
             return self._slopes(self.structure.log_partition(self.scores(leaf), self.lengths), leaf)
 
     @cached_property
     def argmax(self) -> torch.Tensor:
-        """The most likely event, (B, *event)."""
+        """The most likely event, (B, event …)."""
         return self._events(self.structure.decode(self.scores(self.log_potentials), self.lengths))
 
     @property
@@ -92,7 +92,7 @@ class StructDistribution:
         return self.structure.score(scores, self.structure.decode(scores, self.lengths), self.lengths)
 
     def topk(self, k: int) -> torch.Tensor:
-        """The k most likely events, (k, B, *event); zeros where there are fewer."""
+        """The k most likely events, (k, B, event …); zeros where there are fewer."""
         outputs, totals = self._k_best(k)
         found = []
         for rank in range(k):
@@ -109,7 +109,7 @@ class StructDistribution:
         return self.structure.k_best(self.scores(self.log_potentials), k, self.lengths)
 
     def sample(self, sample_shape: Any = (1,), generator: torch.Generator | None = None) -> torch.Tensor:
-        """Events drawn from p, (n, B, *event)."""
+        """Events drawn from p, (n, B, event …)."""
         (n,) = tuple(sample_shape)
         outputs = self.structure.sample(self.scores(self.log_potentials), n, self.lengths, generator=generator)
         return torch.stack([self._events(outputs[:, k]) for k in range(n)])
