@@ -114,7 +114,7 @@ class Pool:
         return found
 
     def know(self, subject: Any) -> "_Subject":
-        """What is known of a subject; warns if it cannot be sent to other processes."""
+        """The record of a subject, made on first use; warns if it cannot be sent to other processes."""
         if id(subject) not in self._subjects:
             self._numbers += 1
             pickled: bytes | None = None
@@ -309,7 +309,7 @@ def _sendable(error: Exception) -> Failure:
 
 
 def _dumps(what: Any) -> bytes:
-    """What is defined in a notebook or a test, pickled by value, all else as usual."""
+    """Pickles definitions of a notebook or a test by value, and all else as usual."""
     from joblib.externals.loky.backend.reduction import dumps  # slow to import
 
     return bytes(dumps(what))

@@ -78,7 +78,7 @@ class Answering:
         self.w: FloatVector = np.zeros(problem.n_weights)
 
     def facts(self) -> Facts:
-        """What the driver must know."""
+        """The facts that the driver needs."""
         problem, examples = self.problem, self.problem.examples
         return Facts(
             problem.example_weight,

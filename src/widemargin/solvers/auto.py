@@ -160,7 +160,7 @@ class Ascent(DualSolver):
     def _settle(self, state: AscentState, rng: np.random.Generator, most_work: float) -> float:
         """Sweep until the cached gap is small beside that of the oracle, for at most this work in µs; return the gain.
 
-        So the next costly call is made at weights that make the most of the cuts that there are.
+        So the next costly call is made at weights that make the most of the known cuts.
         """
         total, spent = 0.0, 0.0
         for _ in range(self.most_sweeps):

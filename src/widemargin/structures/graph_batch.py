@@ -145,7 +145,7 @@ def _net_of(ways: Ways, i: int) -> Net:
 
 
 class Effort(NamedTuple):
-    """What is tried on graphs without a plan: cuts, and how much of block ascent (`decoders.block_ascent`)."""
+    """The ways to decode graphs without a plan: cuts, and limits of block ascent (`decoders.block_ascent`)."""
 
     cuts: bool
     rounds: int

@@ -221,7 +221,7 @@ def _columns(parameters: GraphParameters, name: str, pairs: dict[Pair, int]) -> 
 
 
 class _Row(NamedTuple):
-    """What is known of a node: the cost of each of its states, and 0 or −∞ for states that may be right or not."""
+    """The knowledge of a node: the cost of each of its states, and 0 or −∞ for states that may be right or not."""
 
     costs: FloatVector
     limits: FloatVector

@@ -138,7 +138,7 @@ class GraphScheme(NamedTuple):
         return {"any": n * len(right), "symmetric": n * (n + 1) // 2, "antisymmetric": n * (n - 1) // 2}[tie]
 
     def fault(self) -> str:
-        """What is wrong with a scheme read from a file; empty if nothing is."""
+        """The fault of a scheme read from a file; empty if there is none."""
         known = self.n_labels * self.n_states
         for kind, states in self.states.items():
             hidden = np.array_equal(states, -1 - np.arange(len(states)))
@@ -234,7 +234,7 @@ def compiled_graphs(scheme: GraphScheme, graphs: Sequence[Graph]) -> Compiled:
 
 
 def check_types(scheme: GraphScheme, graphs: Sequence[Graph]) -> None:
-    """Raise about nodes and edges of types that there are no weights for."""
+    """Raise about nodes and edges of types without weights."""
     for i, graph in enumerate(graphs):
         for kind, nodes in graph.nodes.items():
             if nodes.shape[0] and kind not in scheme.states:
