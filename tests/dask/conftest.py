@@ -1,4 +1,4 @@
-"""A cluster of two processes, for all tests of this folder."""
+"""A cluster of two processes for each file of this folder."""
 
 import multiprocessing
 from contextlib import contextmanager
@@ -28,7 +28,8 @@ def started(n_workers):
         yield client
 
 
-@pytest.fixture(scope="session")
+# Not for the session: the threads of a cluster draw random numbers, and Hypothesis reports that as a test's own doing.
+@pytest.fixture(scope="module")
 def client():
     with started(2) as client:
         yield client
