@@ -68,7 +68,7 @@ def _added(
     row: IntVector,
     slots: LongVector,
 ) -> float:
-    """What the label of node v adds to the sum of a choice for the nodes before it."""
+    """The terms that the label of node v adds to those of a choice for the nodes before it."""
     added = terms.d[graph.at_node[v] + label]
     for k in range(graph.first[v], graph.last[v]):
         e = graph.near[k]

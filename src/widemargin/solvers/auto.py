@@ -14,11 +14,11 @@ pace of the last epoch, the remaining epochs would take longer than solving the 
 round (`interior`), the solver switches to that. It does so with little data, or with few weights and a large C.
 
 **Costly oracles.** Where decoding an example takes ten milliseconds or more, or a structure does not say how long it
-takes (plain Python), calls count and sweeps do not. With parsers of 1 to 3 ms this mode needed a sixth fewer calls to a
-gap of 3 %, but half as much time again. After each
-batch the solver sweeps over all cached cuts, until their gap is small beside the oracle's, so that the next call is
-made at weights that make the most of what is known. Only the first pass and one in every few visits all blocks; the
-others visit blocks by falling gap. All blocks are solved at once if sweeps do not keep up.
+takes (plain Python), calls count and sweeps do not. After each batch the solver sweeps over all cached cuts, until
+their gap is small beside the oracle's, so that the next call is made at weights that make the most of what is known.
+Only the first pass and one in every few visits all blocks; the others visit blocks by falling gap. All blocks are
+solved at once if sweeps do not keep up. Parsers of 1 to 3 ms a call needed a tenth to a seventh fewer
+calls to a gap of 3 % in this way, but two fifths more time; so they count as quick.
 
 Work is estimated, not timed: decoding takes the time that the structure states (`Examples.work`), and each non-zero of
 a cut takes a fixed time. A clock would make different choices in every run, but the same seed must give the same

@@ -183,7 +183,7 @@ class SentenceReporter(Reporter):
     """Reports on models of sentences, or of other sequences of tokens, whose features look at columns."""
 
     sequence: ClassVar[str]
-    """What the task calls a sequence of tokens."""
+    """The task's word for a sequence of tokens."""
 
     model: Any
 
